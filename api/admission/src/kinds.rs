@@ -90,6 +90,7 @@ macro_rules! every_kind {
             storage::CSINode,
             storage::CSIDriver,
             storage::CSIStorageCapacity,
+            storage::VolumeAttachment,
             apps::ReplicaSet,
             apps::StatefulSet,
             batch::Job,

@@ -16,7 +16,7 @@ use objects::resource::class::{DeviceClass, DeviceTaintRule};
 use objects::resource::slice::ResourceSlice;
 use objects::scheduling::composite_pod_group::CompositePodGroup;
 use objects::scheduling::pod_group::PodGroup;
-use objects::storage::StorageClass;
+use objects::storage::{CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment};
 use objects::supercargo::node_topology::NodeTopology;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use objects::supercargo::workload::Workload;
@@ -79,7 +79,7 @@ impl FollowedKind {
 }
 
 /// Every kind that a scheduler follows.
-pub const FOLLOWED: [FollowedKind; 20] = [
+pub const FOLLOWED: [FollowedKind; 24] = [
     FollowedKind::of::<Node>(),
     FollowedKind::of::<Namespace>(),
     FollowedKind::of::<Pod>(),
@@ -90,6 +90,10 @@ pub const FOLLOWED: [FollowedKind; 20] = [
     FollowedKind::of::<PersistentVolume>(),
     FollowedKind::of::<PersistentVolumeClaim>(),
     FollowedKind::of::<StorageClass>(),
+    FollowedKind::of::<CSINode>(),
+    FollowedKind::of::<CSIDriver>(),
+    FollowedKind::of::<CSIStorageCapacity>(),
+    FollowedKind::of::<VolumeAttachment>(),
     FollowedKind::of::<PodDisruptionBudget>(),
     FollowedKind::of::<Service>(),
     FollowedKind::of::<ReplicationController>(),
@@ -159,6 +163,22 @@ impl Followed for PersistentVolumeClaim {
 
 impl Followed for StorageClass {
     const PLURAL: &'static str = "storageclasses";
+}
+
+impl Followed for CSINode {
+    const PLURAL: &'static str = "csinodes";
+}
+
+impl Followed for CSIDriver {
+    const PLURAL: &'static str = "csidrivers";
+}
+
+impl Followed for CSIStorageCapacity {
+    const PLURAL: &'static str = "csistoragecapacities";
+}
+
+impl Followed for VolumeAttachment {
+    const PLURAL: &'static str = "volumeattachments";
 }
 
 impl Followed for PodDisruptionBudget {

@@ -10,6 +10,7 @@ mod class;
 mod companions;
 mod device_containers;
 mod dialect;
+mod disk;
 mod error;
 pub mod followed;
 mod group;
@@ -41,5 +42,5 @@ pub use pod::{DISRUPTION_TARGET, GANG_BINDING_FAILED, pod, pod_id, toleration_op
 pub use slice::slice;
 pub use taint::{taint, taint_rule, toleration, toleration_object};
 pub use taken::{Taken, give_back_from, take_into, taken};
-pub use volume::{storage_class, volume, volume_claim};
+pub use volume::{SELECTED_NODE, storage_class, volume, volume_claim};
 pub use workload::{node_topology, workload, workload_id};

@@ -15,6 +15,7 @@ use objects::supercargo::annotations::{BOUND_TOGETHER, NOT_BOUND_TOGETHER};
 
 use crate::companions::owner;
 use crate::device_containers::{claim_containers, device_containers};
+use crate::disk::disk;
 use crate::error::{ConvertError, named};
 use crate::node::{node_selector, node_term};
 use crate::pod_features::required_features;
@@ -116,6 +117,7 @@ fn shape(object: &objects::core::pod::Pod) -> Shape {
         containers: spec.containers.len() + spec.init_containers.len(),
         volume_claims: volume_claims(object),
         own_volume_claims: own_volume_claims(object),
+        disks: spec.volumes.iter().filter_map(disk).collect(),
         required_features: required_features(spec),
         owner: owner(&meta.owner_references),
         device_containers: device_containers(spec),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::core::kinds::TopologySelectorTerm;
 use crate::meta::{LabelSelector, ObjectMeta};
 use crate::value::Quantity;
 use crate::wire::Raw;
@@ -11,7 +12,7 @@ wire! {
     /// A kind of storage and when it is bound.
     pub object StorageClass of "storage.k8s.io/v1" {
         allow_volume_expansion: Option<bool> = "allowVolumeExpansion",
-        allowed_topologies: Vec<Raw> = "allowedTopologies",
+        allowed_topologies: Vec<TopologySelectorTerm> = "allowedTopologies",
         metadata: ObjectMeta = "metadata",
         mount_options: Vec<String> = "mountOptions",
         parameters: BTreeMap<String, String> = "parameters",
@@ -68,6 +69,7 @@ wire! {
         attach_required: Option<bool> = "attachRequired",
         fs_group_policy: Option<String> = "fsGroupPolicy",
         pod_info_on_mount: Option<bool> = "podInfoOnMount",
+        prevent_pod_scheduling_if_missing: Option<bool> = "preventPodSchedulingIfMissing",
         storage_capacity: Option<bool> = "storageCapacity",
         volume_lifecycle_modes: Vec<String> = "volumeLifecycleModes",
     }
@@ -81,5 +83,30 @@ wire! {
         metadata: ObjectMeta = "metadata",
         node_topology: Option<LabelSelector> = "nodeTopology",
         storage_class_name: String = "storageClassName",
+    }
+}
+
+wire! {
+    /// A volume that is attached to a node, or is to be.
+    pub object VolumeAttachment of "storage.k8s.io/v1" {
+        metadata: ObjectMeta = "metadata",
+        spec: VolumeAttachmentSpec = "spec",
+        status: Option<Raw> = "status",
+    }
+}
+
+wire! {
+    /// Which volume, where, and by what.
+    pub struct VolumeAttachmentSpec {
+        attacher: String = "attacher",
+        node_name: String = "nodeName",
+        source: VolumeAttachmentSource = "source",
+    }
+}
+
+wire! {
+    /// The volume.
+    pub struct VolumeAttachmentSource {
+        persistent_volume_name: Option<String> = "persistentVolumeName",
     }
 }

@@ -60,6 +60,7 @@ fn wire_kinds() -> Vec<WireKind> {
         wire_kind::<storage::CSINode>(),
         wire_kind::<storage::CSIDriver>(),
         wire_kind::<storage::CSIStorageCapacity>(),
+        wire_kind::<storage::VolumeAttachment>(),
         wire_kind::<apps::ReplicaSet>(),
         wire_kind::<apps::StatefulSet>(),
         wire_kind::<batch::Job>(),

@@ -34,14 +34,18 @@ macro_rules! with_every_type {
                 ResourceFieldSelector, EnvFromSource, VolumeMount, VolumeDevice, Probe, Lifecycle,
                 LifecycleHandler, ExecAction, HTTPGetAction, TCPSocketAction, SleepAction,
                 ContainerResizePolicy, ContainerRestartRule, ContainerRestartRuleOnExitCodes, Volume,
-                EmptyDirVolumeSource, ImageVolumeSource, PersistentVolumeClaimVolumeSource;
+                EmptyDirVolumeSource, ImageVolumeSource, PersistentVolumeClaimVolumeSource,
+                AWSElasticBlockStoreVolumeSource, AzureDiskVolumeSource, CinderVolumeSource,
+                EphemeralVolumeSource, PersistentVolumeClaimTemplate, GCEPersistentDiskVolumeSource,
+                ISCSIVolumeSource, PortworxVolumeSource, RBDVolumeSource;
             core::event, "core.v1", "../src/core/event.rs":
                 Event, EventSeries, EventSource, ObjectReference;
             core::kinds, "core.v1", "../src/core/kinds.rs":
                 Namespace, NamespaceSpec, NamespaceStatus, Binding, PersistentVolumeClaim,
                 PersistentVolumeClaimSpec, VolumeResourceRequirements,
                 PersistentVolumeClaimStatus, PersistentVolume, PersistentVolumeSpec, PersistentVolumeStatus,
-                VolumeNodeAffinity, Service, ServiceSpec, ServicePort, ServiceAccount, Secret, ConfigMap,
+                VolumeNodeAffinity, CSIPersistentVolumeSource, CinderPersistentVolumeSource,
+                TopologySelectorTerm, TopologySelectorLabelRequirement, Service, ServiceSpec, ServicePort, ServiceAccount, Secret, ConfigMap,
                 ReplicationController, ReplicationControllerSpec, ReplicationControllerStatus;
             core::node, "core.v1", "../src/core/node.rs":
                 Node, NodeSpec, NodeStatus, NodeSystemInfo, NodeSwapStatus, NodeAddress, NodeCondition,
@@ -100,7 +104,8 @@ macro_rules! with_every_type {
                 SingleCompositeDisruptionMode, AllCompositeDisruptionMode;
             storage, "storage.v1", "../src/storage.rs":
                 StorageClass, CSINode, CSINodeSpec, CSINodeDriver, VolumeNodeResources, CSIDriver,
-                CSIDriverSpec, CSIStorageCapacity;
+                CSIDriverSpec, CSIStorageCapacity, VolumeAttachment, VolumeAttachmentSpec,
+                VolumeAttachmentSource;
             supercargo::device_attachment, "supercargo.v1alpha1", "../src/supercargo/device_attachment.rs":
                 DeviceAttachment, DeviceAttachmentSpec, AttachmentClaim, DeviceAttachmentStatus;
             supercargo::node_topology, "supercargo.v1alpha1", "../src/supercargo/node_topology.rs":

@@ -10,5 +10,6 @@ mod noted_group;
 pub mod protocol;
 pub mod request;
 mod settings;
+mod volume;
 
 pub use settings::{plugins_of, settings};

@@ -345,6 +345,8 @@ impl Delivery {
             About::Pod { id, .. } => ObjectRef::Pod(id.clone()),
             About::Group(id) => ObjectRef::Group(id.clone()),
             About::Context { id, .. } => ObjectRef::Context(id.clone()),
+            About::Volume(name) => ObjectRef::Volume(name.clone()),
+            About::VolumeClaim(id) => ObjectRef::VolumeClaim(id.clone()),
         };
         let is_made = |_: &&ResourceClaim| matches!(object, ObjectRef::Pod(_));
         let made = self.sources.claim.get().filter(is_made).map(|claim| ObjectRef::Claim(claim_id(claim)));
@@ -428,6 +430,12 @@ impl Delivery {
                 sources.context = Sight::Heard(context)
             }
             (ObjectRef::Context(_), None) => sources.context = Sight::Missing,
+            (ObjectRef::Volume(_), Some(Object::Volume(volume))) => sources.volume = Sight::Heard(volume),
+            (ObjectRef::Volume(_), None) => sources.volume = Sight::Missing,
+            (ObjectRef::VolumeClaim(_), Some(Object::VolumeClaim(claim))) => {
+                sources.volume_claim = Sight::Heard(claim);
+            }
+            (ObjectRef::VolumeClaim(_), None) => sources.volume_claim = Sight::Missing,
             (which, Some(object)) => unreachable!("{object:?} was read in place of {which:?}"),
         }
     }
@@ -440,6 +448,8 @@ impl Delivery {
             Some(Object::Pod(pod)) => sources.pod = Sight::Heard(pod),
             Some(Object::Group(group)) => sources.group = Sight::Heard(group),
             Some(Object::Context(context)) => sources.context = Sight::Heard(context),
+            Some(Object::Volume(volume)) => sources.volume = Sight::Heard(volume),
+            Some(Object::VolumeClaim(claim)) => sources.volume_claim = Sight::Heard(claim),
             // A context that was deleted says nothing any more. A claim may stay for others who keep it from vanishing.
             None if sent.verb == Verb::Delete => sources.context = Sight::Missing,
             None => {}

@@ -12,7 +12,7 @@ use model::claim::ClaimId;
 use model::identity::ConsumerUid;
 use model::pod::{PodId, Together};
 use model::timestamp::Timestamp;
-use objects::core::kinds::Binding;
+use objects::core::kinds::{Binding, PersistentVolume, PersistentVolumeClaim};
 use objects::core::pod::Pod;
 use objects::resource::allocation::{AllocationResult, ResourceClaimConsumerReference};
 use objects::resource::claim::ResourceClaim;
@@ -26,7 +26,7 @@ use scheduler::write::{Consumer, Preemptor, WaitReason, Write};
 use serde_json::{Value, json};
 
 use crate::made_claim::{Making, delete, make};
-use crate::{footprint, negotiation, noted_group};
+use crate::{footprint, negotiation, noted_group, volume};
 
 /// What a call does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -90,6 +90,10 @@ pub struct Seen<'o> {
     pub group: Option<&'o PodGroup>,
     /// What is negotiated about the pod that the write names, as it is.
     pub context: Option<&'o PodSchedulingContext>,
+    /// The volume that the write names, as it is.
+    pub volume: Option<&'o PersistentVolume>,
+    /// The claim for a volume that the write names, as it is.
+    pub volume_claim: Option<&'o PersistentVolumeClaim>,
     /// Classes by name, for the configuration that allocations copy.
     pub class: &'o dyn Fn(&str) -> Option<&'o DeviceClass>,
     /// The time.
@@ -129,6 +133,15 @@ pub enum RequestError {
     /// The pod is on another node.
     #[error("it got bound to {0} in the meantime")]
     Bound(String),
+    /// The volume is for another claim.
+    #[error("it got bound to claim {0} in the meantime")]
+    Taken(String),
+    /// The claim has a volume.
+    #[error("it got volume {0} in the meantime")]
+    HasVolume(String),
+    /// A volume is to be provisioned for another node.
+    #[error("node {0} got selected for it in the meantime")]
+    Selected(String),
     /// What the write was decided by has changed.
     #[error(transparent)]
     Convert(#[from] ConvertError),
@@ -177,6 +190,8 @@ pub fn next(write: &Write, seen: &Seen<'_>) -> Result<Next, RequestError> {
             negotiation::negotiate(seen, (pod, uid), selected.as_deref(), potential)
         }
         Write::EndNegotiation { uid, .. } => Ok(negotiation::end(seen, uid)),
+        Write::BindVolume { uid, claim, claim_uid, .. } => volume::bind(seen, uid, (claim, claim_uid)),
+        Write::SelectNode { uid, node, .. } => volume::select_node(seen, uid, node),
         Write::Bind { pod, uid, node, together } => bind(seen, (pod, uid), node, together.as_ref()),
         Write::NoteResources { uid, claims, .. } => footprint::note(seen, uid, claims),
         Write::Note { uid, reason, message, .. } => note(seen, uid, *reason, message),

@@ -68,6 +68,7 @@ fn profile(profile: &config::Profile, gates: Gates) -> Profile {
         },
         heeds_gates: plugins.at(Point::PreEnqueue).contains(&Plugin::SchedulingGates),
         binding_timeout_ms: args.dynamic_resources.binding_timeout.map_or(BINDING_TIMEOUT_MS, millis),
+        volume_timeout_ms: millis(args.volume_binding.bind_timeout),
     }
 }
 
@@ -96,13 +97,14 @@ fn preemption(args: &Args) -> PreemptionSettings {
 }
 
 /// Our filters by the plugin that stands for each. The node that a pod names needs none: such a pod is bound already.
-const FILTERS: [(Plugin, Filter); 12] = [
+const FILTERS: [(Plugin, Filter); 13] = [
     (Plugin::NodeUnschedulable, Filter::Unschedulable),
     (Plugin::TaintToleration, Filter::Taints),
     (Plugin::NodeAffinity, Filter::NodeAffinity),
     (Plugin::NodePorts, Filter::Ports),
     (Plugin::NodeResourcesFit, Filter::Resources),
     (Plugin::VolumeRestrictions, Filter::ExclusiveVolumes),
+    (Plugin::NodeVolumeLimits, Filter::VolumeLimits),
     (Plugin::VolumeBinding, Filter::Volumes),
     (Plugin::VolumeZone, Filter::VolumeZones),
     (Plugin::PodTopologySpread, Filter::Spread),
@@ -139,6 +141,7 @@ fn score(plugin: Plugin) -> Option<Score> {
         Plugin::TaintToleration => Score::Taints,
         Plugin::NodeAffinity => Score::NodeAffinity,
         Plugin::NodeResourcesFit => Score::Resources,
+        Plugin::VolumeBinding => Score::Volumes,
         Plugin::PodTopologySpread => Score::Spread,
         Plugin::InterPodAffinity => Score::PodAffinity,
         Plugin::NodeResourcesBalancedAllocation => Score::Balanced,
@@ -154,6 +157,7 @@ fn scores(plugins: &Plugins, args: &Args, gates: Gates) -> ScoreSettings {
     ScoreSettings {
         weights: plugins.at(Point::Score).iter().filter_map(weight).collect(),
         strategy: strategy(&args.fit),
+        storage: args.volume_binding.shape.iter().map(point).collect(),
         balanced: args.balanced_resources.iter().map(|name| name.as_str().into()).collect(),
         preferred_nodes: added.map(|added| added.preferred.clone()).unwrap_or_default(),
         required_near: args.inter_pod_affinity.hard_pod_affinity_weight,
@@ -164,9 +168,12 @@ fn scores(plugins: &Plugins, args: &Args, gates: Gates) -> ScoreSettings {
     }
 }
 
+/// The file counts what use is worth up to ten, and nodes are scored up to a hundred.
+fn point(point: &config::ShapePoint) -> (i64, i64) {
+    (i64::from(point.utilization), i64::from(point.score) * 10)
+}
+
 fn strategy(fit: &NodeResourcesFit) -> Strategy {
-    // The file counts what use is worth up to ten, and nodes are scored up to a hundred.
-    let point = |point: &config::ShapePoint| (i64::from(point.utilization), i64::from(point.score) * 10);
     Strategy {
         aim: match &fit.strategy {
             ScoringStrategy::LeastAllocated => Aim::Spread,

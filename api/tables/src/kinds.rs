@@ -64,6 +64,7 @@ fn rows(kind: &Kind) -> Rows {
         ("scheduling.k8s.io", "CompositePodGroup") => row(groups::COMPOSITE, groups::composite),
         ("storage.k8s.io", "StorageClass") => row(storage::CLASS, storage::class),
         ("storage.k8s.io", "CSINode") => row(storage::CSI_NODE, storage::csi_node),
+        ("storage.k8s.io", "VolumeAttachment") => row(storage::ATTACHMENT, storage::attachment),
         ("storage.k8s.io", "CSIDriver") => row(storage::CSI_DRIVER, storage::csi_driver),
         ("resource.k8s.io", "ResourceClaim") => row(devices::CLAIM, devices::claim),
         ("resource.k8s.io", "ResourceSlice") => row(devices::SLICE, devices::slice),

@@ -8,7 +8,9 @@ use model::group::{Composite, Group, GroupId};
 use model::identity::{ClaimUid, NodeName, PodUid};
 use model::node::Node;
 use model::pod::{LabelSelector, Owner, Pod, PodId};
-use model::volume::{StorageClass, Volume, VolumeClaim, VolumeClaimId};
+use model::volume::{
+    Attachment, StorageCapacity, StorageClass, StorageDriver, StorageNode, Volume, VolumeClaim, VolumeClaimId,
+};
 use model::workload::{Workload, WorkloadId};
 
 use crate::budgets::DisruptionBudget;
@@ -130,17 +132,37 @@ pub enum CompanionChange {
 #[derive(Clone, Debug)]
 pub enum StorageChange {
     /// A volume is there, or is otherwise.
-    VolumeApplied(Volume),
+    VolumeApplied(Box<Volume>),
+    /// A volume as the answer to a write shows it. It may overtake what else is told of it.
+    VolumeAnswered(Box<Volume>),
     /// A volume went.
     VolumeGone(Arc<str>),
     /// A claim for a volume is there, or is otherwise.
-    VolumeClaimApplied(VolumeClaim),
+    VolumeClaimApplied(Box<VolumeClaim>),
+    /// A claim for a volume as the answer to a write shows it. It may overtake what else is told of it.
+    VolumeClaimAnswered(Box<VolumeClaim>),
     /// A claim for a volume went.
     VolumeClaimGone(VolumeClaimId),
     /// A class of storage is there, or is otherwise.
     StorageClassApplied(StorageClass),
     /// A class of storage went.
     StorageClassGone(Arc<str>),
+    /// Drivers say something about a node, or something else.
+    NodeApplied(StorageNode),
+    /// Drivers say nothing about a node any more.
+    NodeGone(NodeName),
+    /// A storage driver is there, or is otherwise.
+    DriverApplied(StorageDriver),
+    /// A storage driver went.
+    DriverGone(Arc<str>),
+    /// It is known how much storage there is somewhere.
+    CapacityApplied(Box<StorageCapacity>),
+    /// It is not known any more: its namespace and its name.
+    CapacityGone(Arc<str>, Arc<str>),
+    /// A volume is attached to a node, or is to be.
+    AttachmentApplied(Attachment),
+    /// A volume is attached no more: the name of the attachment.
+    AttachmentGone(Arc<str>),
 }
 
 /// A fact about negotiations.

@@ -214,12 +214,22 @@ impl Facts {
     pub fn apply_storage(&mut self, change: StorageChange) {
         let volumes = Arc::make_mut(&mut self.volumes);
         match change {
-            StorageChange::VolumeApplied(volume) => volumes.apply_volume(volume),
+            StorageChange::VolumeApplied(volume) => volumes.apply_volume(*volume),
+            StorageChange::VolumeAnswered(volume) => volumes.answer_volume(*volume),
+            StorageChange::VolumeClaimAnswered(claim) => volumes.answer_claim(*claim),
             StorageChange::VolumeGone(name) => volumes.remove_volume(&name),
-            StorageChange::VolumeClaimApplied(claim) => volumes.apply_claim(claim),
+            StorageChange::VolumeClaimApplied(claim) => volumes.apply_claim(*claim),
             StorageChange::VolumeClaimGone(id) => volumes.remove_claim(&id),
             StorageChange::StorageClassApplied(class) => volumes.apply_class(class),
             StorageChange::StorageClassGone(name) => volumes.remove_class(&name),
+            StorageChange::NodeApplied(node) => drop(volumes.apply_node(node)),
+            StorageChange::NodeGone(name) => volumes.remove_node(&name),
+            StorageChange::DriverApplied(driver) => volumes.apply_driver(driver),
+            StorageChange::DriverGone(name) => volumes.remove_driver(&name),
+            StorageChange::CapacityApplied(capacity) => volumes.apply_capacity(*capacity),
+            StorageChange::CapacityGone(namespace, name) => volumes.remove_capacity(&namespace, &name),
+            StorageChange::AttachmentApplied(attachment) => volumes.apply_attachment(attachment),
+            StorageChange::AttachmentGone(name) => volumes.remove_attachment(&name),
         }
     }
 

@@ -10,11 +10,13 @@ use std::sync::Arc;
 
 use model::identity::PodUid;
 use model::pod::Pod;
+use model::volume::VolumeClaimId;
 
 use crate::claims::Held;
 use crate::facts::Facts;
 #[cfg(debug_assertions)]
 use crate::ledger::Ledger;
+use crate::volumes::VolumePlan;
 
 /// Facts that can be changed for a moment.
 #[derive(Debug)]
@@ -33,6 +35,7 @@ enum Done {
     Seated(PodUid),
     Unseated(Arc<Pod>),
     Reseated(PodUid),
+    Planned(PodUid, VolumeClaimId),
 }
 
 /// A moment of a trial, to which it can be rewound.
@@ -129,8 +132,15 @@ impl<'f> Trial<'f> {
         self.facts.nodes.apply_pod(pod);
     }
 
+    /// Plans a volume for a pod.
+    pub fn plan(&mut self, pod: &PodUid, plan: &VolumePlan) {
+        self.done.push(Done::Planned(pod.clone(), plan.claim.id.clone()));
+        self.facts.volumes.plan(pod, plan);
+    }
+
     fn undo(&mut self, done: Done) {
         match done {
+            Done::Planned(pod, claim) => self.facts.volumes.unplan(&pod, &claim),
             Done::Took(held) => self.facts.claims.give_back(&held),
             Done::GaveBack(held) => self.facts.claims.take(&held),
             Done::Seated(uid) => {

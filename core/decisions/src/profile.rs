@@ -32,6 +32,8 @@ pub struct Profile {
     pub binding_failure: BindingFailure,
     /// How long devices may take to be made ready, in milliseconds, if they have no time of their own.
     pub binding_timeout_ms: i64,
+    /// How long volumes may take to be bound, in milliseconds.
+    pub volume_timeout_ms: i64,
 }
 
 impl Profile {
@@ -47,6 +49,7 @@ impl Profile {
             placement: PlacementSettings::default(),
             binding_failure: BindingFailure::default(),
             binding_timeout_ms: BINDING_TIMEOUT_MS,
+            volume_timeout_ms: BINDING_TIMEOUT_MS,
         }
     }
 }

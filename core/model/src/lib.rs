@@ -3,6 +3,7 @@
 pub mod allocation;
 pub mod claim;
 pub mod device;
+pub mod disk;
 pub mod duration;
 pub mod group;
 pub mod identity;

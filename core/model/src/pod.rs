@@ -8,6 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::claim::ClaimId;
+use crate::disk::Disk;
 use crate::group::GroupName;
 use crate::identity::{NodeName, PodUid};
 use crate::node::{NodeSelector, NodeTerm, Operator};
@@ -167,6 +168,8 @@ pub struct Shape {
     pub volume_claims: Vec<Arc<str>>,
     /// Those of them that are made for the pod and live as long as it does.
     pub own_volume_claims: Vec<OwnVolumeClaim>,
+    /// Disks that it names itself.
+    pub disks: Vec<Disk>,
     /// Features that its node must declare.
     pub required_features: Vec<Arc<str>>,
     /// What keeps it and others like it alive, if that is of a kind by which pods are spread.
@@ -179,6 +182,14 @@ pub struct Shape {
     pub claim_templates: Vec<Option<Arc<str>>>,
     /// Resources that it asks for as a whole, and how much of that its containers do not ask for.
     pub spare: Vec<(Arc<str>, i64)>,
+}
+
+impl Shape {
+    /// Whether it uses volumes that decide where it can go.
+    #[must_use]
+    pub fn has_volumes(&self) -> bool {
+        !(self.volume_claims.is_empty() && self.disks.is_empty())
+    }
 }
 
 /// A volume claim that is made for a pod.

@@ -9,6 +9,7 @@ use decisions::underway::{Frozen, Tie, Underway};
 use model::claim::ClaimId;
 use model::identity::PodUid;
 use model::timestamp::Timestamp;
+use model::volume::VolumeClaimId;
 use rustc_hash::FxHashMap;
 
 use crate::claim_waits::ClaimWaits;
@@ -31,6 +32,8 @@ pub(crate) struct Bindings {
     pub abandoned: FxHashMap<WriteId, (OpenWrite, Consumer)>,
     /// Pods that wait for something of a claim.
     pub waits: ClaimWaits,
+    /// Pods that wait until volume claims are bound.
+    volume_waits: BTreeSet<(VolumeClaimId, PodUid)>,
     /// Claims with devices that nobody uses.
     pub forlorn: Forlorn,
     /// Schedulers besides us that give out devices.
@@ -62,7 +65,13 @@ impl Bindings {
         if let Some((what, claims)) = binding.awaited() {
             claims.iter().for_each(|claim| self.waits.remove(claim, what, uid));
         }
+        for claim in binding.awaited_volumes() {
+            self.volume_waits.remove(&(claim.clone(), uid.clone()));
+        }
         binding.step(event);
+        for claim in binding.awaited_volumes() {
+            self.volume_waits.insert((claim.clone(), uid.clone()));
+        }
         if let Some(time) = binding.deadline() {
             self.deadlines.insert((time, uid.clone()));
         }
@@ -113,6 +122,13 @@ impl Bindings {
     /// When the next of those that wait goes on.
     pub fn next_deadline(&self) -> Option<Timestamp> {
         self.deadlines.first().map(|(time, _)| *time)
+    }
+
+    /// The pods that wait until a volume claim is bound.
+    pub fn waits_for_volume(&self, claim: &VolumeClaimId) -> Vec<PodUid> {
+        let from = (claim.clone(), PodUid::default());
+        let of_claim = self.volume_waits.range(from..).take_while(|(known, _)| known == claim);
+        of_claim.map(|(_, uid)| uid.clone()).collect()
     }
 
     /// The pods that have waited long enough, each once.

@@ -19,6 +19,7 @@ mod settle;
 mod sharing;
 mod touched;
 pub(crate) mod turn;
+mod volumes;
 
 use cluster::groups::{Key, Root};
 use decisions::cycle::{Caches, Cycle};
@@ -279,7 +280,8 @@ impl Engine {
     #[must_use]
     pub fn is_idle(&self) -> bool {
         let counts = self.queue.counts();
-        let waits = |binding: &Binding| binding.is_readying() || binding.is_held();
+        let waits =
+            |binding: &Binding| binding.is_readying() || binding.is_held() || binding.awaits_volumes();
         counts.ready + counts.undecided + counts.backing_off == 0 && self.bindings.iter().all(waits)
     }
 

@@ -10,6 +10,7 @@ use model::claim::{ClaimId, ClaimSpec};
 use model::group::{GroupId, GroupName};
 use model::identity::{ClaimUid, ConsumerUid, GroupUid, NodeName, PodUid};
 use model::pod::{PodId, Together};
+use model::volume::VolumeClaimId;
 
 /// Tells writes apart.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -103,6 +104,30 @@ pub enum Write {
         /// Its uid.
         uid: PodUid,
     },
+    /// Note on a volume which claim it is for.
+    BindVolume {
+        /// The volume.
+        volume: Arc<str>,
+        /// Its uid.
+        uid: Arc<str>,
+        /// The claim.
+        claim: VolumeClaimId,
+        /// The claim's uid.
+        claim_uid: Arc<str>,
+        /// The pod that uses the claim.
+        pod: PodUid,
+    },
+    /// Note on a volume claim for which node a volume is to be provisioned.
+    SelectNode {
+        /// The claim.
+        claim: VolumeClaimId,
+        /// Its uid.
+        uid: Arc<str>,
+        /// The node.
+        node: NodeName,
+        /// The pod that uses the claim.
+        pod: PodUid,
+    },
     /// Bind a pod to a node.
     Bind {
         /// The pod.
@@ -193,6 +218,10 @@ pub enum About<'a> {
     },
     /// A group of pods.
     Group(&'a GroupId),
+    /// A volume.
+    Volume(&'a Arc<str>),
+    /// A claim for a volume.
+    VolumeClaim(&'a VolumeClaimId),
     /// What is negotiated about a pod.
     Context {
         /// Which pod.
@@ -222,6 +251,8 @@ impl Write {
             | Write::Nominate { pod, uid, .. }
             | Write::MakeClaim { pod, uid, .. } => About::Pod { id: pod, uid },
             Write::NoteGroup { group, .. } => About::Group(group),
+            Write::BindVolume { volume, .. } => About::Volume(volume),
+            Write::SelectNode { claim, .. } => About::VolumeClaim(claim),
         }
     }
 
@@ -233,6 +264,7 @@ impl Write {
                 consumers.first().map(|consumer| &consumer.uid)
             }
             Write::Bind { uid, .. } | Write::MakeClaim { uid, .. } => Some(uid),
+            Write::BindVolume { pod, .. } | Write::SelectNode { pod, .. } => Some(pod),
             Write::NoteResources { uid, claims, .. } => (!claims.is_empty()).then_some(uid),
             Write::Release { .. }
             | Write::Deallocate { .. }
@@ -283,6 +315,8 @@ impl Write {
             Write::DeleteClaim { .. } => "delete_claim",
             Write::Negotiate { .. } => "negotiate",
             Write::EndNegotiation { .. } => "end_negotiation",
+            Write::BindVolume { .. } => "bind_volume",
+            Write::SelectNode { .. } => "select_node",
             Write::Bind { .. } => "bind",
             Write::NoteResources { .. } => "note_resources",
             Write::Note { .. } => "note",
@@ -301,6 +335,8 @@ impl fmt::Display for Write {
                 write!(out, "{} pod {}/{}", self.name(), id.namespace, id.name)
             }
             About::Group(id) => write!(out, "{} pod group {id}", self.name()),
+            About::Volume(name) => write!(out, "{} persistent volume {name}", self.name()),
+            About::VolumeClaim(id) => write!(out, "{} persistent volume claim {id}", self.name()),
         }
     }
 }

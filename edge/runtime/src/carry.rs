@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use client::{Answer, Clock, Connection, Patch, Request, Resource, Verb};
 use objects::Object as _;
+use objects::core::kinds::{PersistentVolume, PersistentVolumeClaim};
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
 use objects::scheduling::pod_group::PodGroup;
@@ -43,6 +44,10 @@ async fn perform(connection: &Connection, call: &ApiCall) -> CallOutcome {
         PodSchedulingContext::KIND => {
             send::<PodSchedulingContext>(connection, "podschedulingcontexts", call).await
         }
+        PersistentVolume::KIND => send::<PersistentVolume>(connection, "persistentvolumes", call).await,
+        PersistentVolumeClaim::KIND => {
+            send::<PersistentVolumeClaim>(connection, "persistentvolumeclaims", call).await
+        }
         other => return CallOutcome::Refused(format!("nobody knows how to write a {other}")),
     };
     match answer {
@@ -63,6 +68,10 @@ async fn read(connection: &Connection, which: &ObjectRef) -> CallOutcome {
         ObjectRef::Group(_) => get(connection, "podgroups", namespace, &name, Object::Group).await,
         ObjectRef::Context(_) => {
             get(connection, "podschedulingcontexts", namespace, &name, Object::Context).await
+        }
+        ObjectRef::Volume(_) => get(connection, "persistentvolumes", namespace, &name, Object::Volume).await,
+        ObjectRef::VolumeClaim(_) => {
+            get(connection, "persistentvolumeclaims", namespace, &name, Object::VolumeClaim).await
         }
     }
 }

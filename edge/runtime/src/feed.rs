@@ -31,7 +31,7 @@ use objects::resource::class::{DeviceClass, DeviceTaintRule};
 use objects::resource::slice::ResourceSlice;
 use objects::scheduling::composite_pod_group::CompositePodGroup;
 use objects::scheduling::pod_group::PodGroup;
-use objects::storage::StorageClass;
+use objects::storage::{CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment};
 use objects::supercargo::node_topology::NodeTopology;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use objects::supercargo::workload::Workload;
@@ -66,6 +66,10 @@ static FEEDS: [Feed; FOLLOWED.len()] = [
     feed::<PersistentVolume>(),
     feed::<PersistentVolumeClaim>(),
     feed::<StorageClass>(),
+    feed::<CSINode>(),
+    feed::<CSIDriver>(),
+    feed::<CSIStorageCapacity>(),
+    feed::<VolumeAttachment>(),
     feed::<PodDisruptionBudget>(),
     feed::<Service>(),
     feed::<ReplicationController>(),
@@ -98,6 +102,10 @@ impl Source for DeviceTaintRule {}
 impl Source for PersistentVolume {}
 impl Source for PersistentVolumeClaim {}
 impl Source for StorageClass {}
+impl Source for CSINode {}
+impl Source for CSIDriver {}
+impl Source for CSIStorageCapacity {}
+impl Source for VolumeAttachment {}
 impl Source for PodDisruptionBudget {}
 impl Source for Service {}
 impl Source for ReplicationController {}

@@ -100,6 +100,8 @@ impl Kept {
             About::Pod { uid, .. } => sources.pod = Sight::Told(self.pods.get(uid).cloned()),
             About::Group(id) => sources.group = Sight::Told(self.groups.get(id).cloned()),
             About::Context { id, .. } => sources.context = Sight::Told(self.contexts.get(id).cloned()),
+            // They are written once in their lives, and read for that.
+            About::Volume(_) | About::VolumeClaim(_) => {}
         }
         sources
     }

@@ -8,7 +8,7 @@ use controllers::own_workloads::workload_of;
 use objects::Object;
 use objects::batch::Job;
 use objects::coordination::Lease;
-use objects::core::kinds::Namespace;
+use objects::core::kinds::{Namespace, PersistentVolume, PersistentVolumeClaim};
 use objects::core::node::Node;
 use objects::core::pod::Pod;
 use objects::resource::claim::{ResourceClaim, ResourceClaimTemplate};
@@ -16,12 +16,14 @@ use objects::resource::class::{DeviceClass, DeviceTaintRule};
 use objects::resource::slice::ResourceSlice;
 use objects::scheduling::pod_group::PodGroup;
 use objects::scheduling::workload::Workload;
+use objects::storage::{CSINode, StorageClass};
 use objects::supercargo::device_attachment::DeviceAttachment;
 use objects::supercargo::node_topology::NodeTopology;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use objects::supercargo::workload::Workload as OwnWorkload;
 
 use crate::follow::{Heard, heard};
+use crate::volumes::claims_of;
 use crate::world::{Name, World};
 
 /// A kind that can be followed.
@@ -50,6 +52,8 @@ pub(crate) enum Mark {
     Group(Name),
     /// Those that belong to a workload of our own kind.
     Workload(Name),
+    /// Those that use a claim for a volume, or are for one.
+    VolumeClaim(Name),
     /// Those that have to do with devices of a driver's pool.
     Pool(String, String),
 }
@@ -94,6 +98,7 @@ macro_rules! followed {
 }
 
 followed! {
+    CSINode = "csinodes",
     DeviceAttachment = "deviceattachments",
     DeviceClass = "deviceclasses",
     DeviceTaintRule = "devicetaintrules",
@@ -102,9 +107,11 @@ followed! {
     Namespace = "namespaces",
     Node = "nodes",
     NodeTopology = "nodetopologies",
+    PersistentVolumeClaim = "persistentvolumeclaims",
     PodSchedulingContext = "podschedulingcontexts",
     OwnWorkload = "workloads",
     ResourceClaimTemplate = "resourceclaimtemplates",
+    StorageClass = "storageclasses",
     Workload = "workloads",
 }
 
@@ -115,6 +122,15 @@ impl Followed for ResourceClaim {
         let allocation = self.status.allocation.iter();
         let results = allocation.flat_map(|allocation| &allocation.devices.results);
         results.map(|result| Mark::Pool(result.driver.clone(), result.pool.clone())).collect()
+    }
+}
+
+impl Followed for PersistentVolume {
+    const PLURAL: &'static str = "persistentvolumes";
+
+    fn marks(&self) -> Vec<Mark> {
+        let owner = self.spec.claim_ref.iter();
+        owner.map(|owner| Mark::VolumeClaim((owner.namespace.clone(), owner.name.clone()))).collect()
     }
 }
 
@@ -137,7 +153,8 @@ impl Followed for Pod {
         let node = node.map(|node| Mark::Node(node.clone()));
         let group = group_of(self).map(|group| Mark::Group(here(group)));
         let workload = workload_of(self).map(|(workload, _)| Mark::Workload(here(workload)));
-        claim_marks(self).chain(extended).chain(node).chain(group).chain(workload).collect()
+        let volumes = claims_of(self).map(Mark::VolumeClaim);
+        claim_marks(self).chain(extended).chain(node).chain(group).chain(workload).chain(volumes).collect()
     }
 }
 

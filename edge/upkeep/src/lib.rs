@@ -29,6 +29,7 @@ mod pod_groups;
 mod post;
 mod queue;
 mod roster;
+mod volumes;
 mod world;
 
 use std::sync::Arc;

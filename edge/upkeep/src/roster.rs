@@ -13,6 +13,7 @@ use crate::nodes::Nodes;
 use crate::own_workloads::OwnWorkloads;
 use crate::pod_garbage::PodGarbage;
 use crate::pod_groups::{Protection, Workloads};
+use crate::volumes::{EphemeralVolumes, Volumes};
 
 /// Every controller that there is; a new one is added here.
 fn all() -> Vec<Box<dyn Controller>> {
@@ -20,6 +21,7 @@ fn all() -> Vec<Box<dyn Controller>> {
         Box::new(Claims),
         Box::new(Contexts),
         Box::new(DeviceTaints::default()),
+        Box::new(EphemeralVolumes),
         Box::new(Jobs),
         Box::new(NodeTaints::default()),
         Box::new(NodeTopologies),
@@ -27,6 +29,7 @@ fn all() -> Vec<Box<dyn Controller>> {
         Box::new(OwnWorkloads),
         Box::new(PodGarbage::default()),
         Box::new(Protection),
+        Box::new(Volumes),
         Box::new(Workloads),
     ]
 }

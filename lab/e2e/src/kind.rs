@@ -3,6 +3,7 @@
 use client::Resource;
 use objects::Object;
 use objects::coordination::Lease;
+use objects::core::kinds::{PersistentVolume, PersistentVolumeClaim};
 use objects::core::node::Node;
 use objects::core::pod::Pod;
 use objects::events::Event;
@@ -12,6 +13,7 @@ use objects::resource::slice::ResourceSlice;
 use objects::scheduling::composite_pod_group::CompositePodGroup;
 use objects::scheduling::pod_group::PodGroup;
 use objects::scheduling::priority_class::PriorityClass;
+use objects::storage::{CSINode, StorageClass};
 use objects::supercargo::device_attachment::DeviceAttachment;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 
@@ -97,4 +99,24 @@ impl Kind for DeviceAttachment {
 impl Kind for PodSchedulingContext {
     const PLURAL: &'static str = "podschedulingcontexts";
     const NAMESPACE: &'static str = "default";
+}
+
+impl Kind for PersistentVolume {
+    const PLURAL: &'static str = "persistentvolumes";
+    const NAMESPACE: &'static str = "";
+}
+
+impl Kind for PersistentVolumeClaim {
+    const PLURAL: &'static str = "persistentvolumeclaims";
+    const NAMESPACE: &'static str = "default";
+}
+
+impl Kind for StorageClass {
+    const PLURAL: &'static str = "storageclasses";
+    const NAMESPACE: &'static str = "";
+}
+
+impl Kind for CSINode {
+    const PLURAL: &'static str = "csinodes";
+    const NAMESPACE: &'static str = "";
 }

@@ -255,7 +255,8 @@ fn gone<'m>(before: &'m [Value], after: &[Value]) -> Vec<&'m Value> {
 
 /// Whether this is of a kind that comes and goes while pods are placed.
 fn is_made(object: &Value) -> bool {
-    matches!(object["kind"].as_str(), Some("Pod" | "PodSchedulingContext" | "ResourceClaim"))
+    let kinds = ["PersistentVolume", "PersistentVolumeClaim", "Pod", "PodSchedulingContext", "ResourceClaim"];
+    object["kind"].as_str().is_some_and(|kind| kinds.contains(&kind))
 }
 
 /// Whether this is a pod without a node.
@@ -280,10 +281,11 @@ fn of_kind(nodes: &[NodeScores], kind: &str) -> BTreeMap<String, i64> {
 }
 
 /// Scores by the plugins that people know them by.
-const KINDS: [(Score, &str); 7] = [
+const KINDS: [(Score, &str); 8] = [
     (Score::Taints, "TaintToleration"),
     (Score::NodeAffinity, "NodeAffinity"),
     (Score::Resources, "NodeResourcesFit"),
+    (Score::Volumes, "VolumeBinding"),
     (Score::Spread, "PodTopologySpread"),
     (Score::PodAffinity, "InterPodAffinity"),
     (Score::Balanced, "NodeResourcesBalancedAllocation"),

@@ -26,7 +26,10 @@ use serde_json::{Value, json};
 use crate::difference;
 
 /// Kinds that mean something to a scenario today.
-const KINDS: [&str; 22] = [
+const KINDS: [&str; 26] = [
+    "CSIDriver",
+    "CSINode",
+    "CSIStorageCapacity",
     "CompositePodGroup",
     "DeviceClass",
     "DeviceTaintRule",
@@ -48,6 +51,7 @@ const KINDS: [&str; 22] = [
     "Service",
     "StatefulSet",
     "StorageClass",
+    "VolumeAttachment",
     "Workload",
 ];
 

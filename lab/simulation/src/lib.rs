@@ -14,6 +14,7 @@ mod outcome;
 mod shelf;
 mod simulation;
 mod templates;
+mod volumes;
 
 pub use manifest::{BadInput, Manifest, Place, read};
 pub use needed::needed_gates;

@@ -14,6 +14,7 @@ use model::group::Grouping;
 use model::pod::{Pod, PodId};
 use model::timestamp::Timestamp;
 use objects::Object;
+use objects::core::kinds::{PersistentVolume, PersistentVolumeClaim};
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
 use objects::scheduling::pod_group::PodGroup;
@@ -111,6 +112,7 @@ pub fn simulate_by(manifests: Vec<Manifest>, rules: &Rules<'_>) -> Result<Ending
     simulation.begin_jobs();
     simulation.make_claims();
     simulation.tell_all();
+    simulation.bind_volumes();
     simulation.run();
     Ok(simulation.ending())
 }
@@ -136,6 +138,8 @@ pub(crate) struct Simulation {
     awaited: BTreeMap<Key, String>,
     /// What happens as time goes on.
     pub(crate) life: Life,
+    /// Something about volumes changed since they were looked at.
+    pub(crate) storage_changed: bool,
     /// Pods that others displaced, and who.
     pub(crate) displaced: BTreeMap<Key, String>,
 }
@@ -162,6 +166,7 @@ impl Simulation {
             troubles: BTreeMap::new(),
             awaited: BTreeMap::new(),
             life: Life::new(rules.times),
+            storage_changed: true,
             displaced: BTreeMap::new(),
         }
     }
@@ -248,6 +253,7 @@ impl Simulation {
         if key.is::<PodObject>() {
             self.life.touch(key);
         }
+        self.storage_changed |= key.is::<PersistentVolume>() || key.is::<PersistentVolumeClaim>();
         let Some(object) = self.shelf.get(key) else { return };
         let version = object["metadata"]["resourceVersion"].as_str().unwrap_or_default();
         let revision = version.parse().expect("the shelf counts its writes");
@@ -312,7 +318,7 @@ impl Simulation {
                 };
                 self.tell(Input::Settled(id, outcome));
             }
-            if self.live() {
+            if self.bind_volumes() || self.live() {
                 end = self.shelf.now.plus_millis(TIME_MS_MAX);
                 continue;
             }
@@ -394,8 +400,13 @@ impl Simulation {
     fn seen<T>(&self, write: &Write, made: Option<&Key>, look: impl FnOnce(&Seen<'_>) -> T) -> T {
         let made = made.and_then(|key| self.shelf.read::<ResourceClaim>(&key.namespace, &key.name));
         let (mut claim, mut pod, mut group, mut context) = (made, None, None, None);
+        let (mut volume, mut volume_claim) = (None, None);
         let mut users = Vec::new();
         match write.about() {
+            About::Volume(name) => volume = self.shelf.read::<PersistentVolume>("", name),
+            About::VolumeClaim(id) => {
+                volume_claim = self.shelf.read::<PersistentVolumeClaim>(&id.namespace, &id.name);
+            }
             About::Claim(id) => {
                 claim = self.shelf.read::<ResourceClaim>(&id.namespace, &id.name);
                 let named = claim.as_ref().map(|claim| request::users(write, claim)).unwrap_or_default();
@@ -414,6 +425,8 @@ impl Simulation {
             users: &users,
             group: group.as_ref(),
             context: context.as_ref(),
+            volume: volume.as_ref(),
+            volume_claim: volume_claim.as_ref(),
             class: &|name| self.classes.get(name),
             now: self.shelf.now,
             allocation_times: self.allocation_times,

@@ -49,6 +49,7 @@ impl Simulation {
                 let actions =
                     sources.around(self, key, |around| claim_templates::actions_for_pod(&pod, around));
                 self.take_actions(key, &pod, actions, &mut sources);
+                self.make_volume_claims(&pod);
             }
         }
     }

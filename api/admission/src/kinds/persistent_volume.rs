@@ -1,6 +1,8 @@
 //! Claims for storage, and the storage.
 
-use objects::core::kinds::{PersistentVolume, PersistentVolumeClaim, PersistentVolumeClaimSpec};
+use objects::core::kinds::{
+    PersistentVolume, PersistentVolumeClaim, PersistentVolumeClaimSpec, PersistentVolumeSpec,
+};
 use objects::meta::ObjectMeta;
 use schema::Path;
 
@@ -16,7 +18,7 @@ const ACCESS_MODES: [&str; 4] = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce
 const VOLUME_MODES: [&str; 2] = ["Block", "Filesystem"];
 const STORAGE: &str = "storage";
 /// Fields of a volume's spec that say nothing of where the storage is.
-const NO_SOURCES: [&str; 2] = ["mountOptions", "volumeAttributesClassName"];
+const NO_SOURCES: [&str; 1] = ["mountOptions"];
 
 impl Admit for PersistentVolumeClaim {
     const STATUS_KEEPS_METADATA: bool = false;
@@ -173,8 +175,7 @@ impl Admit for PersistentVolume {
                 Some(selector) => node_selector(selector, &path.field("required"), causes),
             }
         }
-        let sources: Vec<&str> = spec.rest.names().filter(|name| !NO_SOURCES.contains(name)).collect();
-        match sources.as_slice() {
+        match sources(spec).as_slice() {
             [] => causes.required(&path, "must have a source"),
             [_, others @ ..] => {
                 for other in others {
@@ -216,4 +217,18 @@ fn validate_mode(mode: Option<&str>, path: &Path<'_>, causes: &mut Causes) {
     if let Some(mode) = mode.filter(|mode| !VOLUME_MODES.contains(mode)) {
         causes.not_supported(&path.field("volumeMode"), mode, &VOLUME_MODES);
     }
+}
+
+/// The sources that a volume names.
+fn sources(spec: &PersistentVolumeSpec) -> Vec<&str> {
+    let named = [
+        ("gcePersistentDisk", spec.gce_persistent_disk.is_some()),
+        ("awsElasticBlockStore", spec.aws_elastic_block_store.is_some()),
+        ("cinder", spec.cinder.is_some()),
+        ("azureDisk", spec.azure_disk.is_some()),
+        ("portworxVolume", spec.portworx_volume.is_some()),
+        ("csi", spec.csi.is_some()),
+    ];
+    let named = named.into_iter().filter(|(_, set)| *set).map(|(name, _)| name);
+    spec.rest.names().filter(|name| !NO_SOURCES.contains(name)).chain(named).collect()
 }

@@ -6,6 +6,7 @@ use objects::core::affinity::{NodeSelectorTerm, PodAffinityTerm, WeightedPodAffi
 use objects::core::container::{Container, ContainerPort};
 use objects::core::pod::{Pod, PodSpec};
 
+use crate::kinds::volume::sources;
 use crate::names;
 
 /// Labels that nodes had in former releases, and what replaced them.
@@ -47,7 +48,7 @@ pub(crate) fn on_create(pod: &Pod) -> Vec<String> {
     labels(spec, &mut warnings);
     selectors(spec, &mut warnings);
     for (index, volume) in spec.volumes.iter().enumerate() {
-        for source in volume.rest.names().filter(|name| OLD_SOURCES.contains(name)) {
+        for source in sources(volume).into_iter().filter(|name| OLD_SOURCES.contains(name)) {
             warnings.push(format!("spec.volumes[{index}].{source}: deprecated"));
         }
     }

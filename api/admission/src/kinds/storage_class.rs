@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use objects::storage::{CSIDriver, CSINode, CSINodeDriver, CSIStorageCapacity, StorageClass};
+use objects::storage::{
+    CSIDriver, CSINode, CSINodeDriver, CSIStorageCapacity, StorageClass, VolumeAttachment,
+};
 use schema::Path;
 
 use crate::cause::Causes;
@@ -190,5 +192,55 @@ impl Admit for CSIStorageCapacity {
         let root = Path::ROOT;
         causes.immutable(&root.field("nodeTopology"), &self.node_topology, &old.node_topology);
         causes.immutable(&root.field("storageClassName"), &self.storage_class_name, &old.storage_class_name);
+    }
+}
+
+impl Admit for VolumeAttachment {
+    const UNCONDITIONAL_UPDATE: bool = false;
+
+    fn prepare_create(&mut self, _context: &Context<'_>) {
+        self.status = None;
+    }
+
+    fn prepare_update(&mut self, old: &Self, _context: &Context<'_>) {
+        self.status.clone_from(&old.status);
+    }
+
+    fn prepare_status(&mut self, old: &Self, _context: &Context<'_>) {
+        self.spec.clone_from(&old.spec);
+    }
+
+    fn validate(&self, _context: &Context<'_>, causes: &mut Causes) {
+        let path = Path::ROOT.field("spec");
+        driver_name(&self.spec.attacher, &path.field("attacher"), causes);
+        let source = &self.spec.source;
+        let has_inline = source.rest.get("inlineVolumeSpec").is_some();
+        match &source.persistent_volume_name {
+            None if !has_inline => causes.required(
+                &path.field("source"),
+                "must specify exactly one of inlineVolumeSpec and persistentVolumeName",
+            ),
+            Some(_) if has_inline => causes.forbidden(
+                &path.field("source"),
+                "must specify exactly one of inlineVolumeSpec and persistentVolumeName",
+            ),
+            Some(name) if name.is_empty() => {
+                causes.required(&path.field("source").field("persistentVolumeName"), "must not be empty");
+            }
+            Some(_) | None => {}
+        }
+        if self.spec.node_name.is_empty() {
+            causes.required(&path.field("nodeName"), "must be set");
+        } else {
+            causes.malformed(
+                &path.field("nodeName"),
+                &self.spec.node_name,
+                names::dns_subdomain(&self.spec.node_name),
+            );
+        }
+    }
+
+    fn validate_update(&self, old: &Self, _context: &Context<'_>, causes: &mut Causes) {
+        causes.immutable(&Path::ROOT.field("spec"), &self.spec, &old.spec);
     }
 }

@@ -32,10 +32,18 @@ pub(crate) fn set_defaults(spec: &mut PodSpec) {
     }
 }
 
-fn sources(volume: &Volume) -> Vec<&str> {
+/// The sources that a volume names.
+pub(crate) fn sources(volume: &Volume) -> Vec<&str> {
     let named = [
         ("emptyDir", volume.empty_dir.is_some()),
+        ("gcePersistentDisk", volume.gce_persistent_disk.is_some()),
+        ("awsElasticBlockStore", volume.aws_elastic_block_store.is_some()),
+        ("iscsi", volume.iscsi.is_some()),
         ("persistentVolumeClaim", volume.persistent_volume_claim.is_some()),
+        ("rbd", volume.rbd.is_some()),
+        ("cinder", volume.cinder.is_some()),
+        ("azureDisk", volume.azure_disk.is_some()),
+        ("portworxVolume", volume.portworx_volume.is_some()),
         ("ephemeral", volume.ephemeral.is_some()),
         ("image", volume.image.is_some()),
     ];

@@ -23,6 +23,10 @@ fn objects() -> Vec<Value> {
         object("v1", "PersistentVolume", json!({})),
         object("v1", "PersistentVolumeClaim", json!({})),
         object("storage.k8s.io/v1", "StorageClass", json!({})),
+        object("storage.k8s.io/v1", "CSINode", json!({ "drivers": [] })),
+        object("storage.k8s.io/v1", "CSIDriver", json!({})),
+        object("storage.k8s.io/v1", "CSIStorageCapacity", json!({})),
+        object("storage.k8s.io/v1", "VolumeAttachment", json!({ "nodeName": "n" })),
         object("v1", "Service", json!({ "selector": { "k": "v" } })),
         object("v1", "ReplicationController", json!({ "selector": { "k": "v" } })),
         object("apps/v1", "ReplicaSet", json!({ "selector": { "matchLabels": { "k": "v" } } })),
@@ -122,14 +126,26 @@ fn told_of_groups(change: GroupChange) -> String {
 
 fn told_of_storage(change: StorageChange) -> String {
     match change {
-        StorageChange::VolumeApplied(volume) => format!("volume {}", volume.name),
+        StorageChange::VolumeApplied(volume) | StorageChange::VolumeAnswered(volume) => {
+            format!("volume {}", volume.name)
+        }
         StorageChange::VolumeGone(name) => format!("no volume {name}"),
-        StorageChange::VolumeClaimApplied(claim) => {
+        StorageChange::VolumeClaimApplied(claim) | StorageChange::VolumeClaimAnswered(claim) => {
             format!("volume claim {}/{}", claim.id.namespace, claim.id.name)
         }
         StorageChange::VolumeClaimGone(id) => format!("no volume claim {}/{}", id.namespace, id.name),
         StorageChange::StorageClassApplied(class) => format!("storage class {}", class.name),
         StorageChange::StorageClassGone(name) => format!("no storage class {name}"),
+        StorageChange::NodeApplied(node) => format!("storage of node {}", node.name),
+        StorageChange::NodeGone(name) => format!("no storage of node {name}"),
+        StorageChange::DriverApplied(driver) => format!("storage driver {}", driver.name),
+        StorageChange::DriverGone(name) => format!("no storage driver {name}"),
+        StorageChange::CapacityApplied(capacity) => {
+            format!("capacity {}/{}", capacity.namespace, capacity.name)
+        }
+        StorageChange::CapacityGone(namespace, name) => format!("no capacity {namespace}/{name}"),
+        StorageChange::AttachmentApplied(attachment) => format!("attachment {}", attachment.name),
+        StorageChange::AttachmentGone(name) => format!("no attachment {name}"),
     }
 }
 
@@ -171,6 +187,10 @@ fn each_kind_that_matters_is_a_fact_when_it_is_there_and_when_it_is_gone() {
         ("volume one", "no volume one"),
         ("volume claim ns/one", "no volume claim ns/one"),
         ("storage class one", "no storage class one"),
+        ("storage of node one", "no storage of node one"),
+        ("storage driver one", "no storage driver one"),
+        ("capacity ns/one", "no capacity ns/one"),
+        ("attachment one", "no attachment one"),
         ("service ns/one of k=v", "no service ns/one"),
         ("ReplicationController ns/one of k=v", "no ReplicationController ns/one"),
         ("ReplicaSet ns/one of k=v", "no ReplicaSet ns/one"),

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::core::kinds::PersistentVolumeClaimSpec;
 use crate::core::pod::LocalObjectReference;
+use crate::meta::ObjectMeta;
 use crate::value::{IntOrString, Quantity};
 use crate::wire::Raw;
 use crate::wire::wire;
@@ -233,10 +235,86 @@ wire! {
     /// A volume; only sources that matter to placement are looked into, the others are in `rest`.
     pub struct Volume {
         name: String = "name",
+        aws_elastic_block_store: Option<AWSElasticBlockStoreVolumeSource> = "awsElasticBlockStore",
+        azure_disk: Option<AzureDiskVolumeSource> = "azureDisk",
+        cinder: Option<CinderVolumeSource> = "cinder",
         empty_dir: Option<EmptyDirVolumeSource> = "emptyDir",
-        ephemeral: Option<Raw> = "ephemeral",
+        ephemeral: Option<EphemeralVolumeSource> = "ephemeral",
+        gce_persistent_disk: Option<GCEPersistentDiskVolumeSource> = "gcePersistentDisk",
         image: Option<ImageVolumeSource> = "image",
+        iscsi: Option<ISCSIVolumeSource> = "iscsi",
         persistent_volume_claim: Option<PersistentVolumeClaimVolumeSource> = "persistentVolumeClaim",
+        portworx_volume: Option<PortworxVolumeSource> = "portworxVolume",
+        rbd: Option<RBDVolumeSource> = "rbd",
+    }
+}
+
+wire! {
+    /// A block store of Amazon's cloud.
+    pub struct AWSElasticBlockStoreVolumeSource {
+        volume_id: String = "volumeID",
+    }
+}
+
+wire! {
+    /// A disk of Microsoft's cloud.
+    pub struct AzureDiskVolumeSource {
+        disk_uri: String = "diskURI",
+    }
+}
+
+wire! {
+    /// A disk of OpenStack.
+    pub struct CinderVolumeSource {
+        volume_id: String = "volumeID",
+    }
+}
+
+wire! {
+    /// A volume with a claim that is made for the pod.
+    pub struct EphemeralVolumeSource {
+        volume_claim_template: Option<PersistentVolumeClaimTemplate> = "volumeClaimTemplate",
+    }
+}
+
+wire! {
+    /// What such a claim is made from.
+    pub struct PersistentVolumeClaimTemplate {
+        metadata: ObjectMeta = "metadata",
+        spec: PersistentVolumeClaimSpec = "spec",
+    }
+}
+
+wire! {
+    /// A disk of Google's cloud.
+    pub struct GCEPersistentDiskVolumeSource {
+        pd_name: String = "pdName",
+        read_only: bool = "readOnly",
+    }
+}
+
+wire! {
+    /// A disk that is reached over the network.
+    pub struct ISCSIVolumeSource {
+        iqn: String = "iqn",
+        read_only: bool = "readOnly",
+    }
+}
+
+wire! {
+    /// A volume of Portworx.
+    pub struct PortworxVolumeSource {
+        volume_id: String = "volumeID",
+    }
+}
+
+wire! {
+    /// A block device of a Ceph cluster.
+    pub struct RBDVolumeSource {
+        image: String = "image",
+        monitors: Vec<String> = "monitors",
+        pool: String = "pool",
+        read_only: bool = "readOnly",
     }
 }
 

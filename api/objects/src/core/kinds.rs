@@ -3,6 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::core::affinity::NodeSelector;
+use crate::core::container::{
+    AWSElasticBlockStoreVolumeSource, AzureDiskVolumeSource, GCEPersistentDiskVolumeSource,
+    PortworxVolumeSource,
+};
 use crate::core::event::ObjectReference;
 use crate::core::pod::PodTemplateSpec;
 use crate::meta::{LabelSelector, ObjectMeta};
@@ -57,6 +61,7 @@ wire! {
         resources: VolumeResourceRequirements = "resources",
         selector: Option<LabelSelector> = "selector",
         storage_class_name: Option<String> = "storageClassName",
+        volume_attributes_class_name: Option<String> = "volumeAttributesClassName",
         volume_mode: Option<String> = "volumeMode",
         volume_name: String = "volumeName",
     }
@@ -73,6 +78,8 @@ wire! {
 wire! {
     /// What became of the claim.
     pub struct PersistentVolumeClaimStatus {
+        access_modes: Vec<String> = "accessModes",
+        capacity: BTreeMap<String, Quantity> = "capacity",
         phase: String = "phase",
     }
 }
@@ -91,11 +98,33 @@ wire! {
     pub struct PersistentVolumeSpec {
         capacity: BTreeMap<String, Quantity> = "capacity",
         access_modes: Vec<String> = "accessModes",
+        aws_elastic_block_store: Option<AWSElasticBlockStoreVolumeSource> = "awsElasticBlockStore",
+        azure_disk: Option<AzureDiskVolumeSource> = "azureDisk",
+        cinder: Option<CinderPersistentVolumeSource> = "cinder",
         claim_ref: Option<ObjectReference> = "claimRef",
+        csi: Option<CSIPersistentVolumeSource> = "csi",
+        gce_persistent_disk: Option<GCEPersistentDiskVolumeSource> = "gcePersistentDisk",
+        portworx_volume: Option<PortworxVolumeSource> = "portworxVolume",
         node_affinity: Option<VolumeNodeAffinity> = "nodeAffinity",
         persistent_volume_reclaim_policy: String = "persistentVolumeReclaimPolicy",
         storage_class_name: String = "storageClassName",
+        volume_attributes_class_name: Option<String> = "volumeAttributesClassName",
         volume_mode: Option<String> = "volumeMode",
+    }
+}
+
+wire! {
+    /// A volume of a storage driver.
+    pub struct CSIPersistentVolumeSource {
+        driver: String = "driver",
+        volume_handle: String = "volumeHandle",
+    }
+}
+
+wire! {
+    /// A disk of OpenStack.
+    pub struct CinderPersistentVolumeSource {
+        volume_id: String = "volumeID",
     }
 }
 
@@ -111,6 +140,21 @@ wire! {
     /// The nodes from which a volume can be reached.
     pub struct VolumeNodeAffinity {
         required: Option<NodeSelector> = "required",
+    }
+}
+
+wire! {
+    /// Nodes for which volumes are made, by their labels.
+    pub struct TopologySelectorTerm {
+        match_label_expressions: Vec<TopologySelectorLabelRequirement> = "matchLabelExpressions",
+    }
+}
+
+wire! {
+    /// A label that nodes must have with one of some values.
+    pub struct TopologySelectorLabelRequirement {
+        key: String = "key",
+        values: Vec<String> = "values",
     }
 }
 

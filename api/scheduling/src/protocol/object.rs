@@ -6,6 +6,8 @@ use std::sync::Arc;
 use model::claim::ClaimId;
 use model::group::GroupId;
 use model::pod::PodId;
+use model::volume::VolumeClaimId;
+use objects::core::kinds::{PersistentVolume, PersistentVolumeClaim};
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
 use objects::scheduling::pod_group::PodGroup;
@@ -24,6 +26,10 @@ pub enum ObjectRef {
     Group(GroupId),
     /// What is negotiated about a pod.
     Context(PodId),
+    /// A volume.
+    Volume(Arc<str>),
+    /// A claim for a volume.
+    VolumeClaim(VolumeClaimId),
 }
 
 impl ObjectRef {
@@ -35,6 +41,8 @@ impl ObjectRef {
             ObjectRef::Pod(id) => (Pod::KIND, &id.namespace, Cow::from(&*id.name)),
             ObjectRef::Group(id) => (PodGroup::KIND, &id.namespace, Cow::from(id.name.to_string())),
             ObjectRef::Context(id) => (PodSchedulingContext::KIND, &id.namespace, Cow::from(&*id.name)),
+            ObjectRef::Volume(name) => (PersistentVolume::KIND, "", Cow::from(&**name)),
+            ObjectRef::VolumeClaim(id) => (PersistentVolumeClaim::KIND, &id.namespace, Cow::from(&*id.name)),
         }
     }
 }
@@ -50,6 +58,10 @@ pub enum Object {
     Group(Arc<PodGroup>),
     /// What is negotiated about a pod.
     Context(Arc<PodSchedulingContext>),
+    /// A volume.
+    Volume(Arc<PersistentVolume>),
+    /// A claim for a volume.
+    VolumeClaim(Arc<PersistentVolumeClaim>),
 }
 
 impl Object {
@@ -75,6 +87,8 @@ impl Object {
             Pod::KIND => Object::Pod(Arc::new(from.read()?)),
             PodGroup::KIND => Object::Group(Arc::new(from.read()?)),
             PodSchedulingContext::KIND => Object::Context(Arc::new(from.read()?)),
+            PersistentVolume::KIND => Object::Volume(Arc::new(from.read()?)),
+            PersistentVolumeClaim::KIND => Object::VolumeClaim(Arc::new(from.read()?)),
             other => return Err(format!("no write is made from a {other}")),
         })
     }

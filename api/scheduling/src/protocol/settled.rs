@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use cluster::change::Change;
+use cluster::change::{Change, StorageChange};
 use convert::change::Fact;
 use convert::claim_id;
 use model::claim::ClaimId;
 use model::identity::ClaimUid;
+use objects::core::kinds::{PersistentVolume, PersistentVolumeClaim};
 use objects::resource::claim::ResourceClaim;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use scheduler::write::WriteOutcome;
@@ -25,6 +26,10 @@ pub struct Settled {
     pub gone: Option<(ClaimId, ClaimUid)>,
     /// The context as it was heard of last.
     pub context: Option<Arc<PodSchedulingContext>>,
+    /// The volume as it was heard of last.
+    pub volume: Option<Arc<PersistentVolume>>,
+    /// The claim for a volume as it was heard of last.
+    pub volume_claim: Option<Arc<PersistentVolumeClaim>>,
 }
 
 impl Settled {
@@ -36,13 +41,29 @@ impl Settled {
             }
         }
         let (claim, context) = (heard(&mut sources.claim), heard(&mut sources.context));
-        Settled { outcome, claim, gone: sources.gone.take(), context }
+        let (volume, volume_claim) = (heard(&mut sources.volume), heard(&mut sources.volume_claim));
+        Settled { outcome, claim, gone: sources.gone.take(), context, volume, volume_claim }
     }
 
     /// An outcome, and nothing that was learned.
     #[must_use]
     pub fn unlearned(outcome: WriteOutcome) -> Settled {
-        Settled { outcome, claim: None, gone: None, context: None }
+        Settled { outcome, claim: None, gone: None, context: None, volume: None, volume_claim: None }
+    }
+
+    /// What was learned of volumes and claims for them. Whether they are there still, and as they were, is known to the facts: each
+    /// write has a greater revision than those before.
+    fn of_storage(&self) -> impl Iterator<Item = Change> {
+        let revision = |version: &str| version.parse::<u64>().ok();
+        let volume = self.volume.iter().filter_map(move |one| {
+            let found = convert::volume(one, revision(&one.metadata.resource_version)?).ok()?;
+            Some(StorageChange::VolumeAnswered(Box::new(found)))
+        });
+        let claim = self.volume_claim.iter().filter_map(move |one| {
+            let found = convert::volume_claim(one, revision(&one.metadata.resource_version)?).ok()?;
+            Some(StorageChange::VolumeClaimAnswered(Box::new(found)))
+        });
+        volume.chain(claim).map(Change::Storage)
     }
 
     /// What the engine is to be told before it is told the outcome. Of claims that it does not know, or knows to be gone, it
@@ -57,6 +78,6 @@ impl Settled {
         // What means nothing to us is told to people by whoever follows the watch.
         let claim = claim.filter_map(|claim| claim.applied(0).ok()).map(Change::answered);
         let context = self.context.iter().filter_map(|context| context.applied(0).ok());
-        gone.chain(claim).chain(context).collect()
+        gone.chain(claim).chain(context).chain(self.of_storage()).collect()
     }
 }

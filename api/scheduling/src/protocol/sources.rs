@@ -7,6 +7,7 @@ use convert::claim_id;
 use model::claim::ClaimId;
 use model::identity::ClaimUid;
 use model::timestamp::Timestamp;
+use objects::core::kinds::{PersistentVolume, PersistentVolumeClaim};
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
@@ -64,6 +65,10 @@ pub struct Sources {
     pub group: Sight<PodGroup>,
     /// What is negotiated about the pod that the write names.
     pub context: Sight<PodSchedulingContext>,
+    /// The volume that the write names.
+    pub volume: Sight<PersistentVolume>,
+    /// The claim for a volume that the write names.
+    pub volume_claim: Sight<PersistentVolumeClaim>,
     /// Classes, whose configuration allocations copy.
     pub classes: Classes,
     /// Pods for which the claim is reserved, as far as the write is about them, once they were read.
@@ -86,6 +91,8 @@ impl Sources {
             About::Pod { .. } => self.pod.is_sure(),
             About::Group(_) => self.group.is_sure(),
             About::Context { .. } => self.context.is_sure(),
+            About::Volume(_) => self.volume.is_sure(),
+            About::VolumeClaim(_) => self.volume_claim.is_sure(),
         }
     }
 
@@ -119,6 +126,8 @@ impl Sources {
             users: self.users.as_deref().unwrap_or_default(),
             group: self.group.get(),
             context: self.context.get(),
+            volume: self.volume.get(),
+            volume_claim: self.volume_claim.get(),
             class: &|name| self.classes.get(name).map(Arc::as_ref),
             now,
             allocation_times: terms.allocation_times,
@@ -137,6 +146,8 @@ fn named_claim(write: &Write) -> Option<(&ClaimId, &ClaimUid)> {
         Write::MakeClaim { .. }
         | Write::Negotiate { .. }
         | Write::EndNegotiation { .. }
+        | Write::BindVolume { .. }
+        | Write::SelectNode { .. }
         | Write::Bind { .. }
         | Write::NoteResources { .. }
         | Write::Note { .. }

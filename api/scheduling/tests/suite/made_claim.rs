@@ -69,6 +69,8 @@ fn with<T>(claim: Option<&Value>, pod: Option<&Value>, ask: impl FnOnce(&Seen<'_
         users: &[],
         group: None,
         context: None,
+        volume: None,
+        volume_claim: None,
         class: &|_| None,
         now,
         allocation_times: false,

@@ -4,3 +4,4 @@ mod made_claim;
 mod negotiation;
 mod noted_group;
 mod settings;
+mod volume;

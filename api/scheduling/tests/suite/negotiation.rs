@@ -40,6 +40,8 @@ fn ask(write: &Write, claim: Option<&Value>, context: Option<&Value>) -> Result<
         users: &[],
         group: None,
         context: context.as_ref(),
+        volume: None,
+        volume_claim: None,
         class: &|_| None,
         now: Timestamp::from_micros(0),
         allocation_times: false,

@@ -34,6 +34,8 @@ fn noted(state: GroupState, object: Option<&Value>) -> Result<Next, RequestError
         users: &[],
         group: group.as_ref(),
         context: None,
+        volume: None,
+        volume_claim: None,
         class: &|_| None,
         now: NOW,
         allocation_times: false,

@@ -199,3 +199,24 @@ pub(super) fn csi_driver(object: &Value, now: Timestamp) -> Vec<Value> {
         age(object, now),
     ]
 }
+
+pub(super) const ATTACHMENT: &[Column] = &[
+    NAME,
+    Column { format: "name", ..Column::text("Attacher", "The driver that attaches the volume.") },
+    Column::text("PV", "The volume."),
+    Column::text("Node", "The node that the volume is attached to."),
+    Column::boolean("Attached", "Whether the volume is attached."),
+    AGE,
+];
+
+pub(super) fn attachment(object: &Value, now: Timestamp) -> Vec<Value> {
+    let spec = &object["spec"];
+    vec![
+        name(object),
+        text(&spec["attacher"]).into(),
+        text(&spec["source"]["persistentVolumeName"]).into(),
+        text(&spec["nodeName"]).into(),
+        truth(&object["status"]["attached"]).into(),
+        age(object, now),
+    ]
+}

@@ -130,6 +130,7 @@ pub(crate) fn need_the_same(one: &Arc<Shape>, other: &Arc<Shape>) -> bool {
         // Pods with volumes have answers of their own.
         volume_claims: _,
         own_volume_claims: _,
+        disks: _,
     } = &**one;
     Arc::ptr_eq(one, other)
         || (*requests == other.requests

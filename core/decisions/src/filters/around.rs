@@ -279,11 +279,8 @@ mod tests {
             id: VolumeClaimId { namespace: "ns".into(), name: "disk".into() },
             volume: Some("v".into()),
             bound: true,
-            lost: false,
-            deleting: false,
-            owner: None,
             one_pod: true,
-            class: None,
+            ..VolumeClaim::default()
         };
         let mut volumes = Volumes::default();
         volumes.apply_claim(claim);

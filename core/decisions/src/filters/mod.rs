@@ -5,6 +5,8 @@
 //! ([`Around`]). Within a layer the first reason in Kubernetes' order is the one that is told.
 
 mod around;
+mod attachments;
+mod disks;
 mod exclusive;
 mod features;
 mod layers;
@@ -14,10 +16,12 @@ mod node_name;
 mod pod_affinity;
 mod pod_term;
 mod ports;
+mod reach;
 mod resources;
 mod settings;
 mod spread;
 mod taints;
+mod unbound;
 mod unschedulable;
 mod volumes;
 
@@ -30,8 +34,10 @@ pub(crate) use self::node_affinity::wants;
 pub use self::node_name::check as node_name;
 pub(crate) use self::pod_affinity::PodRules;
 pub(crate) use self::pod_term::{OwnTerm, reaches};
+pub use self::reach::reaches_volume;
 pub use self::settings::FilterSettings;
 pub(crate) use self::spread::{SpreadCounts, among, counted, counted_pods};
 pub(crate) use self::taints::{keeps_off, tolerates};
+pub(crate) use self::unbound::Unbound;
 pub use self::volumes::Mounts;
 pub use crate::values::filter_set::{Filter, FilterSet};

@@ -1,17 +1,21 @@
-//! Volumes that a pod uses: they must exist, and be within reach of the node.
-//!
-//! We bind no volumes. A claim that waits for its pod to be placed before it gets one is refused, and says so.
+//! The volumes of a pod: they must exist, be within reach of the node or be had there, and be no more than the node takes.
 
 use std::sync::Arc;
 
-use cluster::volumes::Volumes;
+use cluster::nodes::NodeState;
+use cluster::volumes::{VolumePlan, Volumes};
 use model::node::{Node, NodeSelector};
 use model::pod::Shape;
 use model::volume::{Volume, VolumeClaim};
 
+use crate::filters::attachments::Attachments;
+use crate::filters::disks;
+use crate::filters::node::node_of;
+use crate::filters::reach::picks;
 use crate::filters::settings::FilterSettings;
+use crate::filters::unbound::{Unbound, UnboundClaims};
 use crate::values::filter_set::Filter;
-use crate::values::node_refusal::{NodeRefusal, VolumeRefusal};
+use crate::values::node_refusal::{NodeRefusal, VolumeLack, VolumeRefusal};
 
 /// Labels of volumes and nodes that tell zones and regions, each with the one that replaced it.
 const ZONES: [(&str, &str); 4] = [
@@ -25,14 +29,28 @@ const ZONES: [(&str, &str); 4] = [
 #[derive(Clone, Debug, Default)]
 pub struct Mounts {
     mounts: Vec<Mount>,
+    unbound: UnboundClaims,
+    /// What it attaches to a node, if that is counted.
+    attachments: Option<Attachments>,
+    /// Its own disks count, if it has some.
+    disks: Option<Arc<Shape>>,
 }
 
 #[derive(Clone, Debug)]
 struct Mount {
     volume: Arc<str>,
-    nodes: Option<NodeSelector>,
+    /// Where it can be reached; nothing if that does not count.
+    reach: Reach,
     /// Labels of which a node that knows zones must have one of the values.
     zones: Vec<(usize, Vec<Arc<str>>)>,
+}
+
+#[derive(Clone, Debug)]
+enum Reach {
+    Everywhere,
+    From(NodeSelector),
+    /// There is no such volume.
+    Nowhere,
 }
 
 impl Mounts {
@@ -40,55 +58,126 @@ impl Mounts {
     ///
     /// # Errors
     /// They cannot be had on any node.
-    pub fn new(shape: &Shape, volumes: &Volumes, settings: &FilterSettings) -> Result<Mounts, NodeRefusal> {
-        let zones = settings.has(Filter::VolumeZones);
-        if !settings.has(Filter::Volumes) {
-            return Ok(if zones { Mounts::zones_alone(shape, volumes) } else { Mounts::default() });
+    pub fn new(
+        shape: &Arc<Shape>,
+        volumes: &Volumes,
+        settings: &FilterSettings,
+    ) -> Result<Mounts, NodeRefusal> {
+        if !shape.has_volumes() {
+            return Ok(Mounts::default());
         }
-        let found: Result<_, _> =
-            shape.volume_claims.iter().map(|name| usable(shape, name, volumes)).collect();
-        let claims: Vec<&VolumeClaim> = found.map_err(NodeRefusal::Volume)?;
-        let mut waiting = None;
+        let attachments = settings.has(Filter::VolumeLimits).then(|| Attachments::new(shape, volumes));
+        let attachments = attachments.filter(|attachments| attachments.matter(volumes));
+        let has_disks = settings.has(Filter::ExclusiveVolumes) && !shape.disks.is_empty();
+        let mut mounts = Mounts { attachments, disks: has_disks.then(|| shape.clone()), ..Mounts::default() };
+        let asks_zones = settings.has(Filter::VolumeZones);
+        if settings.has(Filter::Volumes) {
+            mounts.look_up(shape, volumes, settings).map_err(NodeRefusal::Volume)?;
+        } else if asks_zones {
+            // Nothing else about volumes is asked.
+            let claims = shape.volume_claims.iter().filter(|name| !is_own(shape, name));
+            let claims = claims.filter_map(|name| volumes.claim(&shape.namespace, name));
+            let known = claims.filter_map(|claim| volumes.volume(claim.volume.as_ref()?));
+            mounts.mounts = known.map(|volume| Mount::new(volume, false, true)).collect();
+        }
+        Ok(mounts)
+    }
+
+    fn look_up(
+        &mut self,
+        shape: &Shape,
+        volumes: &Volumes,
+        settings: &FilterSettings,
+    ) -> Result<(), VolumeRefusal> {
+        let mut names: Vec<&Arc<str>> = shape.volume_claims.iter().collect();
+        let mut seen = std::collections::BTreeSet::new();
+        names.retain(|name| seen.insert(*name));
+        if settings.has(Filter::ExclusiveVolumes) {
+            // How claims may be used is asked first.
+            let is_missing =
+                |name: &&&Arc<str>| !is_own(shape, name) && volumes.claim(&shape.namespace, name).is_none();
+            if let Some(claim) = names.iter().find(is_missing) {
+                return Err(VolumeRefusal::NoClaim { claim: (*claim).clone() });
+            }
+        }
+        let claims: Vec<&Arc<VolumeClaim>> =
+            names.iter().map(|name| usable(shape, name, volumes)).collect::<Result<_, _>>()?;
+        let mut unbound = Vec::new();
         for claim in claims.iter().filter(|claim| !claim.bound) {
-            let name = claim.id.name.clone();
-            let class = claim.class.as_ref().and_then(|class| volumes.class(class));
-            if claim.volume.is_some() || !class.is_some_and(|class| class.waits_for_pod) {
-                return Err(NodeRefusal::Volume(VolumeRefusal::Unbound { claim: name }));
+            match claim.class.as_ref().and_then(|class| volumes.class(class)) {
+                Some(class) if class.waits_for_pod && claim.volume.is_none() => {
+                    unbound.push(Unbound::new(claim, class, volumes));
+                }
+                _ => return Err(VolumeRefusal::Unbound { claim: claim.id.name.clone() }),
             }
-            waiting.get_or_insert(name);
         }
-        if let Some(claim) = waiting {
-            return Err(NodeRefusal::Volume(VolumeRefusal::Waits { claim }));
+        self.unbound = UnboundClaims::new(unbound);
+        let asks_zones = settings.has(Filter::VolumeZones);
+        for claim in claims.into_iter().filter(|claim| claim.bound) {
+            let Some(name) = &claim.volume else { continue };
+            let in_zones = asks_zones && !is_own(shape, &claim.id.name);
+            self.mounts.push(match volumes.volume(name) {
+                Some(volume) => Mount::new(volume, true, in_zones),
+                None if in_zones => return Err(VolumeRefusal::NoVolume { volume: name.clone() }),
+                None => Mount { volume: name.clone(), reach: Reach::Nowhere, zones: Vec::new() },
+            });
         }
-        let mounts = claims.into_iter().filter_map(|claim| claim.volume.as_ref()).map(|name| {
-            match volumes.volume(name) {
-                Some(volume) => Ok(Mount::new(volume, true, zones)),
-                None => Err(NodeRefusal::Volume(VolumeRefusal::NoVolume { volume: name.clone() })),
-            }
-        });
-        Ok(Mounts { mounts: mounts.collect::<Result<_, _>>()? })
+        Ok(())
     }
 
-    /// The zones of the volumes that are known, when nothing else about volumes is asked.
-    fn zones_alone(shape: &Shape, volumes: &Volumes) -> Mounts {
-        let claims = shape.volume_claims.iter().filter_map(|name| volumes.claim(&shape.namespace, name));
-        let known = claims.filter_map(|claim| volumes.volume(claim.volume.as_ref()?));
-        Mounts { mounts: known.map(|volume| Mount::new(volume, false, true)).collect() }
-    }
-
-    /// Whether every node will do.
+    /// Whether every node will do, whatever is on it.
     #[must_use]
     pub fn is_everywhere(&self) -> bool {
-        self.mounts.iter().all(|mount| mount.nodes.is_none() && mount.zones.is_empty())
+        self.mounts.iter().all(|mount| matches!(mount.reach, Reach::Everywhere) && mount.zones.is_empty())
+            && self.unbound.are_none()
+            && self.attachments.is_none()
+            && self.disks.is_none()
     }
 
-    /// Whether the volumes can be reached from a node.
+    /// Whether it depends on what else is on a node whether it will do.
+    pub(crate) fn heed_what_is_on_nodes(&self) -> bool {
+        self.attachments.is_some() || self.disks.is_some()
+    }
+
+    /// Whether no other pod on a node uses disks that the pod names itself.
+    ///
+    /// # Errors
+    /// A pod does.
+    pub fn check_disks(&self, state: &NodeState) -> Result<(), NodeRefusal> {
+        let clashes = |shape: &Arc<Shape>| state.pods.values().any(|pod| disks::clash(shape, &pod.shape));
+        if self.disks.as_ref().is_some_and(clashes) { Err(NodeRefusal::DiskInUse) } else { Ok(()) }
+    }
+
+    /// Whether a node takes as many volumes, and the volumes can be reached from it or be had there.
+    ///
+    /// # Errors
+    /// One of them cannot, or they are too many.
+    pub fn check(&self, state: &NodeState, volumes: &Volumes) -> Result<(), NodeRefusal> {
+        self.check_use(state, volumes)?;
+        self.check_reach(node_of(state), volumes)
+    }
+
+    /// Whether what is on a node leaves room for the volumes.
+    ///
+    /// # Errors
+    /// It does not.
+    pub fn check_use(&self, state: &NodeState, volumes: &Volumes) -> Result<(), NodeRefusal> {
+        self.check_disks(state)?;
+        self.attachments.as_ref().map_or(Ok(()), |attachments| attachments.check(state, volumes))
+    }
+
+    /// Whether the volumes can be reached from a node, or be had there.
     ///
     /// # Errors
     /// One of them cannot.
-    pub fn check(&self, node: &Node) -> Result<(), NodeRefusal> {
-        if let Some(mount) = self.mounts.iter().find(|mount| !mount.reaches(node)) {
-            return Err(NodeRefusal::VolumeElsewhere { volume: mount.volume.clone() });
+    pub fn check_reach(&self, node: &Node, volumes: &Volumes) -> Result<(), NodeRefusal> {
+        let lack = self.mounts.iter().find_map(|mount| mount.lack(node));
+        let (missing, elsewhere): (Vec<_>, Vec<_>) =
+            lack.into_iter().partition(|lack| matches!(lack, VolumeLack::Missing { .. }));
+        let unbound = self.unbound.find(node, volumes).err();
+        let lacks: Vec<VolumeLack> = elsewhere.into_iter().chain(unbound).chain(missing).collect();
+        if !lacks.is_empty() {
+            return Err(NodeRefusal::Volumes(lacks));
         }
         let knows_zones = ZONES.iter().any(|(key, _)| node.labels.contains_key(*key));
         match self.mounts.iter().find(|mount| knows_zones && !mount.is_in_zone(node)) {
@@ -96,6 +185,26 @@ impl Mounts {
             None => Ok(()),
         }
     }
+
+    /// How much of the storage on a node its volumes would take that are yet to be bound, by class.
+    pub(crate) fn storage_used(&self, node: &Node, volumes: &Volumes) -> Vec<(i64, i64)> {
+        self.unbound.find(node, volumes).map(|found| found.storage_used()).unwrap_or_default()
+    }
+
+    /// The claims that have no volume yet.
+    pub(crate) fn unbound(&self) -> impl Iterator<Item = &Unbound> {
+        self.unbound.iter()
+    }
+
+    /// How claims without a volume get one on a node that will do.
+    #[must_use]
+    pub fn plans(&self, node: &Node, volumes: &Volumes) -> Vec<VolumePlan> {
+        self.unbound.find(node, volumes).map(|found| found.plans(node)).unwrap_or_default()
+    }
+}
+
+fn is_own(shape: &Shape, claim: &str) -> bool {
+    shape.own_volume_claims.iter().any(|own| *own.claim == *claim)
 }
 
 /// A claim that exists and is there to stay.
@@ -103,7 +212,7 @@ fn usable<'a>(
     shape: &Shape,
     name: &Arc<str>,
     volumes: &'a Volumes,
-) -> Result<&'a VolumeClaim, VolumeRefusal> {
+) -> Result<&'a Arc<VolumeClaim>, VolumeRefusal> {
     let own = shape.own_volume_claims.iter().find(|own| own.claim == *name);
     let Some(claim) = volumes.claim(&shape.namespace, name) else {
         let claim = name.clone();
@@ -137,13 +246,17 @@ impl Mount {
             .enumerate()
             .filter(|_| asks_zones)
             .filter_map(|(at, (key, _))| Some((at, zones(volume.labels.get(*key)?)?)));
-        let nodes = volume.nodes.clone().filter(|_| asks_nodes);
-        Mount { volume: volume.name.clone(), nodes, zones: zones.collect() }
+        let reach = volume.nodes.clone().filter(|_| asks_nodes).map_or(Reach::Everywhere, Reach::From);
+        Mount { volume: volume.name.clone(), reach, zones: zones.collect() }
     }
 
-    fn reaches(&self, node: &Node) -> bool {
-        let picks = |nodes: &NodeSelector| nodes.terms.iter().any(|term| term.picks(node).unwrap_or(false));
-        self.nodes.as_ref().is_none_or(picks)
+    fn lack(&self, node: &Node) -> Option<VolumeLack> {
+        let volume = self.volume.clone();
+        match &self.reach {
+            Reach::Everywhere => None,
+            Reach::From(nodes) => (!picks(nodes, node)).then_some(VolumeLack::Elsewhere { volume }),
+            Reach::Nowhere => Some(VolumeLack::Missing { volume }),
+        }
     }
 
     fn is_in_zone(&self, node: &Node) -> bool {
@@ -161,139 +274,4 @@ fn zones(label: &str) -> Option<Vec<Arc<str>>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use model::node::{NodeTerm, Operator, Requirement};
-    use model::pod::OwnVolumeClaim;
-    use model::volume::{StorageClass, VolumeClaimId};
-
-    use super::*;
-    use crate::sample::{labels, node, shape};
-
-    fn claim(name: &str, volume: Option<&str>, bound: bool, class: &str) -> VolumeClaim {
-        VolumeClaim {
-            id: VolumeClaimId { namespace: "ns".into(), name: name.into() },
-            volume: volume.map(Into::into),
-            bound,
-            lost: name == "lost",
-            deleting: name == "deleting",
-            one_pod: false,
-            owner: (name == "p-scratch").then(|| "u".into()),
-            class: Some(class.into()),
-        }
-    }
-
-    fn volumes() -> Volumes {
-        let mut volumes = Volumes::default();
-        for (name, volume, bound, class) in [
-            ("local", Some("on-a"), true, "slow"),
-            ("p-scratch", Some("on-a"), true, "slow"),
-            ("zonal", Some("in-z1"), true, "slow"),
-            ("old", Some("in-old"), true, "slow"),
-            ("lost", Some("gone"), true, "slow"),
-            ("dangling", Some("gone"), true, "slow"),
-            ("deleting", Some("on-a"), true, "slow"),
-            ("wish", Some("on-a"), false, "waiting"),
-            ("fresh", None, false, "slow"),
-            ("unknown", None, false, "none"),
-            ("waiting", None, false, "waiting"),
-        ] {
-            volumes.apply_claim(claim(name, volume, bound, class));
-        }
-        let requirement =
-            Requirement { key: "host".into(), operator: Operator::In, values: vec!["a".into()] };
-        let term = NodeTerm { fields: Vec::new(), labels: vec![requirement] };
-        let nodes = Some(NodeSelector { terms: vec![term] });
-        volumes.apply_volume(Volume { name: "on-a".into(), nodes, ..Volume::default() });
-        let zoned = |name: &str, text: &str| Volume { name: name.into(), nodes: None, labels: labels(text) };
-        volumes.apply_volume(zoned("in-z1", "topology.kubernetes.io/zone=z1__z2"));
-        volumes.apply_volume(zoned("in-old", "failure-domain.beta.kubernetes.io/zone=z1"));
-        for (name, waits_for_pod) in [("slow", false), ("waiting", true)] {
-            volumes.apply_class(StorageClass { name: name.into(), waits_for_pod });
-        }
-        volumes
-    }
-
-    /// What a pod with these claims is told by a node with these labels.
-    fn answer(claims: &[&str], node_labels: &str) -> String {
-        answer_without(&[], claims, node_labels)
-    }
-
-    /// The same with some filters off.
-    fn answer_without(off: &[Filter], claims: &[&str], node_labels: &str) -> String {
-        let settings = FilterSettings { off: off.iter().copied().collect(), ..FilterSettings::default() };
-        let mut shape = shape("");
-        shape.volume_claims = claims.iter().map(|name| (*name).into()).collect();
-        let mounts = Mounts::new(&shape, &volumes(), &settings);
-        let answer = mounts.and_then(|mounts| mounts.check(&node("n", node_labels)));
-        answer.map_or_else(|refusal| refusal.to_string(), |()| "fits".to_owned())
-    }
-
-    #[test]
-    fn claims_must_have_a_volume() {
-        let table = [
-            ("none", "persistentvolumeclaim \"none\" not found"),
-            ("lost", "persistentvolumeclaim \"lost\" bound to non-existent persistentvolume \"gone\""),
-            ("dangling", "persistentvolume \"gone\" not found"),
-            ("deleting", "persistentvolumeclaim \"deleting\" is being deleted"),
-            ("wish", "pod has unbound immediate PersistentVolumeClaims"),
-            ("fresh", "pod has unbound immediate PersistentVolumeClaims"),
-            ("unknown", "pod has unbound immediate PersistentVolumeClaims"),
-            (
-                "waiting",
-                "persistentvolumeclaim \"waiting\" waits for its first consumer, and this scheduler binds no volumes",
-            ),
-        ];
-        for (claim, expected) in table {
-            assert_eq!(answer(&[claim], "host=a"), expected);
-        }
-        assert_eq!(answer(&["waiting", "fresh"], "host=a"), table[5].1);
-        assert_eq!(answer(&["waiting", "none"], "host=a"), table[0].1);
-    }
-
-    #[test]
-    fn a_volume_is_used_from_nodes_that_reach_it() {
-        assert_eq!(answer(&["local"], "host=a"), "fits");
-        assert_eq!(answer(&["local"], "host=b"), "node(s) didn't match PersistentVolume's node affinity");
-        assert_eq!(answer(&[], "host=b"), "fits");
-    }
-
-    #[test]
-    fn a_volume_is_used_in_its_zones() {
-        let refused = "node(s) had no available volume zone";
-        assert_eq!(answer(&["zonal"], "topology.kubernetes.io/zone=z2"), "fits");
-        assert_eq!(answer(&["zonal"], "topology.kubernetes.io/zone=z3"), refused);
-        assert_eq!(answer(&["zonal"], "topology.kubernetes.io/region=r1"), refused);
-        assert_eq!(answer(&["zonal"], "host=a"), "fits");
-        assert_eq!(answer(&["old"], "topology.kubernetes.io/zone=z1"), "fits");
-        assert_eq!(answer(&["old"], "failure-domain.beta.kubernetes.io/zone=z2"), refused);
-    }
-
-    #[test]
-    fn reach_and_zones_can_be_switched_off_one_by_one() {
-        let elsewhere = "topology.kubernetes.io/zone=z9";
-        assert_eq!(answer_without(&[Filter::Volumes], &["local", "waiting", "none"], elsewhere), "fits");
-        let refused = "node(s) had no available volume zone";
-        assert_eq!(answer_without(&[Filter::Volumes], &["zonal"], elsewhere), refused);
-        assert_eq!(answer_without(&[Filter::VolumeZones], &["zonal"], elsewhere), "fits");
-        let unreached = "node(s) didn't match PersistentVolume's node affinity";
-        assert_eq!(answer_without(&[Filter::VolumeZones], &["local"], elsewhere), unreached);
-        assert_eq!(answer_without(&[Filter::Volumes, Filter::VolumeZones], &["zonal"], elsewhere), "fits");
-    }
-
-    #[test]
-    fn a_claim_that_is_made_for_the_pod_must_be_its_own() {
-        let told = |claim: &str, pod_uid: &str| {
-            let own = OwnVolumeClaim { claim: claim.into(), pod: "p".into(), pod_uid: pod_uid.into() };
-            let mut shape = shape("");
-            shape.volume_claims = vec![claim.into()];
-            shape.own_volume_claims = vec![own];
-            let mounts = Mounts::new(&shape, &volumes(), &FilterSettings::default());
-            mounts.map_or_else(|refusal| refusal.to_string(), |_| "fits".to_owned())
-        };
-        assert_eq!(told("p-scratch", "u"), "fits");
-        let foreign = "PVC ns/p-scratch was not created for pod ns/p (pod is not owner)";
-        assert_eq!(told("p-scratch", "another"), foreign);
-        let missing = "waiting for ephemeral volume controller to create the persistentvolumeclaim \"p-tmp\"";
-        assert_eq!(told("p-tmp", "u"), missing);
-    }
-}
+mod tests;

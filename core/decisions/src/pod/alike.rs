@@ -56,7 +56,7 @@ impl Cycle<'_> {
         };
         claims.settled.is_empty()
             && claims.pending.is_empty()
-            && shape.volume_claims.is_empty()
+            && !shape.has_volumes()
             && !self.plans.nominations.have_rules()
             && self.plans.nominations.get(&pod.uid).is_none()
             && (self.plans.nominations.is_empty() || !has_rules())
@@ -217,7 +217,13 @@ impl Cycle<'_> {
         let fits = filters::fixed(shape, node, settings)
             .and_then(|()| filters::usage(shape, state, settings))
             .and_then(|()| {
-                self.check_beside_nominees(shape, ("", kind.priority), state, Beside::Nothing, settings)
+                self.check_beside_nominees(
+                    shape,
+                    ("", kind.priority),
+                    state,
+                    Beside::Nothing,
+                    (settings, None),
+                )
             })
             .is_ok();
         let score = if fits { scores::local(shape, at, &self.view(&profile.scores, None)) } else { 0 };

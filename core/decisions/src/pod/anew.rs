@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use cluster::nodes::NodeIdx;
-use model::pod::Pod;
+use model::pod::{Pod, Shape};
+use model::volume::VolumeClaimId;
 
 use crate::cycle::Cycle;
 use crate::devices::search::Found;
@@ -16,7 +17,7 @@ use crate::profile::Profile;
 use crate::values::choice::{Choice, choice};
 use crate::values::pod_claims::PodClaims;
 use crate::values::pod_refusal::PodRefusal;
-use crate::values::wake::Wake;
+use crate::values::wake::{Object, Wake};
 use crate::values::work;
 
 impl Cycle<'_> {
@@ -47,7 +48,9 @@ impl Cycle<'_> {
         let found = found.and_then(|()| Mounts::new(&pod.shape, &self.facts.volumes, settings));
         let mounts = found.map_err(|refusal| {
             let nodes = self.facts.nodes.iter().count();
-            PodRefusal::of_all_nodes(nodes, refusal.reason(), refusal.filter(), refusal.wakes_on())
+            let mut wakes = refusal.wakes_on();
+            wakes.narrow(Wake::VolumeClaim, own_volume_claims(&pod.shape));
+            PodRefusal::of_all_nodes(nodes, refusal.reason(), refusal.filter(), wakes)
         })?;
         let (mut tally, candidates) = self.sift(pod, profile, (&around, &mounts));
         self.caches.work.spend(tally.nodes as u64 * work::NODE);
@@ -72,11 +75,14 @@ impl Cycle<'_> {
         }
         if !found.is_empty() {
             let seat = |(at, allocations)| {
-                choice(pod, filters::node_of(self.facts.nodes.get(at)), claims, allocations)
+                let node = filters::node_of(self.facts.nodes.get(at));
+                let volumes = mounts.plans(node, &self.facts.volumes);
+                Choice { volumes, ..choice(pod, node, claims, allocations) }
             };
             return Ok(found.into_iter().map(seat).collect());
         }
         let in_the_way = self.in_the_way(pod, claims, &candidates);
+        tally.wakes_on.narrow(Wake::VolumeClaim, own_volume_claims(&pod.shape));
         if let Some(breadth) = tally.devices {
             tally.wakes_on.extend(&self.device_wakes(claims, breadth));
         }
@@ -121,12 +127,13 @@ impl Cycle<'_> {
             let node = filters::node_of(state);
             let fits = filters::fixed(&pod.shape, node, settings)
                 .and_then(|()| filters::usage(&pod.shape, state, settings))
+                .and_then(|()| mounts.check_disks(state))
                 .and_then(|()| around.check_volumes())
-                .and_then(|()| mounts.check(node))
+                .and_then(|()| mounts.check(state, &self.facts.volumes))
                 .and_then(|()| around.check(state))
                 .and_then(|()| {
                     let beside = with_nominees.as_mut().map_or(Beside::Nothing, Beside::Counted);
-                    self.check_beside_nominees(&pod.shape, who, state, beside, settings)
+                    self.check_beside_nominees(&pod.shape, who, state, beside, (settings, Some(mounts)))
                 });
             match fits {
                 Ok(()) => candidates.push(at),
@@ -135,4 +142,11 @@ impl Cycle<'_> {
         }
         (tally, candidates)
     }
+}
+
+/// The volume claims of a pod: what becomes of others does not help it.
+fn own_volume_claims(shape: &Shape) -> impl Iterator<Item = Object> {
+    let id =
+        |name: &std::sync::Arc<str>| VolumeClaimId { namespace: shape.namespace.clone(), name: name.clone() };
+    shape.volume_claims.iter().map(id).map(Object::VolumeClaim)
 }

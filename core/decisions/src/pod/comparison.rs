@@ -36,7 +36,7 @@ pub fn compare(settings: &Settings, facts: &Facts, pod: &Pod) -> Vec<NodeScores>
         let node = filters::node_of(state);
         filters::fixed(shape, node, rules)
             .and_then(|()| filters::usage(shape, state, rules))
-            .and_then(|()| mounts.check(node))
+            .and_then(|()| mounts.check(state, &facts.volumes))
             .and_then(|()| around.check(state))
             .is_ok()
     };
@@ -46,6 +46,7 @@ pub fn compare(settings: &Settings, facts: &Facts, pod: &Pod) -> Vec<NodeScores>
         namespaces: &facts.namespaces,
         images: &facts.images,
         companions: companions.as_ref(),
+        volumes: Some((&mounts, &facts.volumes)).filter(|_| shape.has_volumes()),
         settings: &profile.scores,
     };
     let by_kind = scores::by_kind(shape, &candidates, &view);

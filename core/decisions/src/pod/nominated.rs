@@ -23,7 +23,7 @@ impl Cycle<'_> {
         let settings = &profile.filters;
         let mounts = Mounts::new(&pod.shape, &self.facts.volumes, settings).ok()?;
         filters::fixed(&pod.shape, &node, settings).ok()?;
-        mounts.check(&node).ok()?;
+        mounts.check(state, &self.facts.volumes).ok()?;
         filters::usage(&pod.shape, state, settings).ok()?;
         let companions = self.companions_of(&pod.shape, profile);
         let around =
@@ -31,8 +31,10 @@ impl Cycle<'_> {
         let mut around = around.with_volumes(&self.facts.nodes, &self.facts.volumes, settings);
         around.check(state).ok()?;
         let who = (&*pod.uid, pod.priority);
-        self.check_beside_nominees(&pod.shape, who, state, Beside::Counted(&mut around), settings).ok()?;
+        let rules = (settings, Some(&mounts));
+        self.check_beside_nominees(&pod.shape, who, state, Beside::Counted(&mut around), rules).ok()?;
         let allocations = self.devices_on(&node, claims).ok()?;
-        Some(choice(pod, &node, claims, allocations))
+        let volumes = mounts.plans(&node, &self.facts.volumes);
+        Some(Choice { volumes, ..choice(pod, &node, claims, allocations) })
     }
 }

@@ -7,7 +7,7 @@ use model::identity::PodUid;
 use model::pod::{Pod, Shape};
 
 use crate::cycle::Cycle;
-use crate::filters::{self, Around, FilterSettings};
+use crate::filters::{self, Around, FilterSettings, Mounts};
 use crate::plans::nominations::Nomination;
 use crate::values::node_refusal::NodeRefusal;
 
@@ -53,7 +53,7 @@ impl Cycle<'_> {
         (uid, priority): (&str, i32),
         state: &NodeState,
         around: Beside<'_>,
-        settings: &FilterSettings,
+        (settings, mounts): (&FilterSettings, Option<&Mounts>),
     ) -> Result<(), NodeRefusal> {
         if self.plans.nominations.is_empty() {
             return Ok(());
@@ -68,6 +68,9 @@ impl Cycle<'_> {
         let mut state = state.clone();
         nominees.iter().for_each(|pod| state.put((*pod).clone()));
         filters::usage(shape, &state, settings)?;
+        if let Some(mounts) = mounts {
+            mounts.check_use(&state, &self.facts.volumes)?;
+        }
         let mut copy;
         let around = match around {
             Beside::Nothing => return Ok(()),

@@ -8,6 +8,7 @@ use model::pod::{LabelSelector, Pod};
 
 use crate::cycle::Cycle;
 use crate::devices::alternatives::worth;
+use crate::filters::Mounts;
 use crate::profile::Profile;
 use crate::scores::{self, View, devices};
 use crate::values::pod_claims::PodClaims;
@@ -54,11 +55,15 @@ impl Cycle<'_> {
         if candidates.len() < 2 {
             return candidates.into_iter().map(|at| (0, at)).collect();
         }
+        let mounts =
+            pod.shape.has_volumes().then(|| Mounts::new(&pod.shape, &self.facts.volumes, &profile.filters));
+        let mounts = mounts.and_then(Result::ok);
         let view = View {
             nodes: &self.facts.nodes,
             namespaces: &self.facts.namespaces,
             images: &self.facts.images,
             companions,
+            volumes: mounts.as_ref().map(|mounts| (mounts, &self.facts.volumes)),
             settings: &profile.scores,
         };
         let mut totals = scores::totals(&pod.shape, &candidates, &view, &*self.caches.lanes);

@@ -108,6 +108,7 @@ impl Cycle<'_> {
             namespaces: &self.facts.namespaces,
             images: &self.facts.images,
             companions,
+            volumes: None,
             settings,
         }
     }

@@ -140,9 +140,10 @@ impl Cycle<'_> {
         let (pod, around) = (preemptor.pod, &mut preemptor.around);
         let settings = &preemptor.profile.filters;
         filters::usage(&pod.shape, state, settings)?;
-        preemptor.mounts.check(&trial.node)?;
+        preemptor.mounts.check(state, &self.facts.volumes)?;
         around.check(state)?;
         let who = (&*pod.uid, pod.priority);
-        self.check_beside_nominees(&pod.shape, who, state, Beside::Counted(around), settings)
+        let rules = (settings, Some(&preemptor.mounts));
+        self.check_beside_nominees(&pod.shape, who, state, Beside::Counted(around), rules)
     }
 }

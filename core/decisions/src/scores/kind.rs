@@ -9,6 +9,8 @@ pub enum Score {
     NodeAffinity,
     /// More left, or less.
     Resources,
+    /// More free of the storage that volumes come from.
+    Volumes,
     /// Pods spread evenly.
     Spread,
     /// Pods that would like to be near or apart.
@@ -27,7 +29,7 @@ impl Score {
     pub fn is_relative(self) -> bool {
         match self {
             Score::Taints | Score::NodeAffinity | Score::Spread | Score::PodAffinity | Score::Devices => true,
-            Score::Resources | Score::Balanced | Score::Images => false,
+            Score::Resources | Score::Volumes | Score::Balanced | Score::Images => false,
         }
     }
 }

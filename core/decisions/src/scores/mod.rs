@@ -17,6 +17,7 @@ pub mod spread;
 pub mod taints;
 mod totals;
 mod view;
+mod volumes;
 
 pub use self::kind::Score;
 pub use self::scale::{BEST, normalised};

@@ -107,8 +107,14 @@ mod tests {
         let all = [("a", "zone=1"), ("b", "zone=1"), ("x", "zone=2")];
         let nodes = nodes(all.map(|(name, zone)| node(name, &format!("{zone} host={name}"))), pods);
         let (namespaces, images) = Default::default();
-        let view =
-            View { nodes: &nodes, namespaces: &namespaces, images: &images, companions: None, settings };
+        let view = View {
+            nodes: &nodes,
+            namespaces: &namespaces,
+            images: &images,
+            companions: None,
+            volumes: None,
+            settings,
+        };
         scores(Score::PodAffinity, ours, &["a", "b", "x"].map(|name| at(&nodes, name)), &view)
     }
 

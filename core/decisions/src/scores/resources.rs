@@ -70,7 +70,7 @@ impl Aim {
     }
 }
 
-fn on_curve(points: &[(i64, i64)], at: i64) -> i64 {
+pub(crate) fn on_curve(points: &[(i64, i64)], at: i64) -> i64 {
     let Some(after) = points.iter().position(|(used, _)| at <= *used) else {
         return points.last().map_or(0, |(_, worth)| *worth);
     };

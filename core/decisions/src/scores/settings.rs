@@ -21,6 +21,8 @@ pub struct ScoreSettings {
     pub weights: Vec<(Score, i64)>,
     /// Whether more or less should be left of a node, and of what.
     pub strategy: Strategy,
+    /// What use of storage is worth, in hundredths each; empty if it does not count.
+    pub storage: Vec<(i64, i64)>,
     /// Resources that should be used alike.
     pub balanced: Vec<Arc<str>>,
     /// Nodes that any pod would like, by how much.
@@ -44,6 +46,7 @@ impl Default for ScoreSettings {
                 (Score::Taints, 3),
                 (Score::NodeAffinity, 2),
                 (Score::Resources, 1),
+                (Score::Volumes, 1),
                 (Score::Spread, 2),
                 (Score::PodAffinity, 2),
                 (Score::Devices, 2),
@@ -51,6 +54,7 @@ impl Default for ScoreSettings {
                 (Score::Images, 1),
             ],
             strategy: Strategy::default(),
+            storage: vec![(0, 100), (100, 0)],
             balanced: vec!["cpu".into(), "memory".into()],
             preferred_nodes: Vec::new(),
             required_near: 1,

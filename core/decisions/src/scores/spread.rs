@@ -152,8 +152,14 @@ mod tests {
         let nodes = nodes([zone("a", "1"), zone("b", "1"), zone("x", "2"), none], pods);
         let (namespaces, images) = Default::default();
         let settings = ScoreSettings::default();
-        let view =
-            View { nodes: &nodes, namespaces: &namespaces, images: &images, companions, settings: &settings };
+        let view = View {
+            nodes: &nodes,
+            namespaces: &namespaces,
+            images: &images,
+            companions,
+            volumes: None,
+            settings: &settings,
+        };
         let all: Vec<_> = nodes.iter().map(|(at, _)| at).collect();
         scores(Score::Spread, ours, &all, &view)
     }

@@ -3,7 +3,7 @@
 use cluster::nodes::NodeIdx;
 use model::pod::Shape;
 
-use super::{balanced, images, node_affinity, pod_affinity, taints};
+use super::{balanced, images, node_affinity, pod_affinity, taints, volumes};
 use crate::filters::node_of;
 use crate::lanes::{Lanes, OneLane, in_parts};
 use crate::scores::kind::Score;
@@ -85,6 +85,7 @@ enum Raw {
     Taints,
     NodeAffinity,
     Resources,
+    Volumes,
     Balanced,
     Spread(SpreadWishes),
     PodAffinity(PodWishes),
@@ -100,6 +101,9 @@ impl Raw {
             Score::NodeAffinity => {
                 let says_nothing = shape.preferred_nodes.is_empty() && settings.preferred_nodes.is_empty();
                 (!says_nothing).then_some(Raw::NodeAffinity)
+            }
+            Score::Volumes => {
+                (view.volumes.is_some() && !settings.storage.is_empty()).then_some(Raw::Volumes)
             }
             Score::Resources => Some(Raw::Resources),
             Score::Balanced => balanced::applies(shape, &settings.balanced).then_some(Raw::Balanced),
@@ -117,6 +121,9 @@ impl Raw {
             Raw::Taints => taints::raw(shape, node_of(state), settings.compares_taints),
             Raw::NodeAffinity => node_affinity::raw(shape, node_of(state), &settings.preferred_nodes),
             Raw::Resources => settings.strategy.score(shape, state),
+            Raw::Volumes => view.volumes.map_or(0, |(mounts, known)| {
+                volumes::score(&mounts.storage_used(node_of(state), known), &settings.storage)
+            }),
             Raw::Balanced => balanced::score(shape, state, &settings.balanced),
             Raw::Spread(wishes) => wishes.raw(at, node_of(state)),
             Raw::PodAffinity(wishes) => wishes.raw(node_of(state)),
@@ -131,7 +138,7 @@ impl Raw {
             Raw::NodeAffinity => normalised(scores, false),
             Raw::Spread(wishes) => wishes.normalised(scores),
             Raw::PodAffinity(_) => pod_affinity::normalised(scores),
-            Raw::Resources | Raw::Balanced | Raw::Images => scores,
+            Raw::Resources | Raw::Volumes | Raw::Balanced | Raw::Images => scores,
         }
     }
 }
@@ -160,6 +167,7 @@ mod tests {
             namespaces: &namespaces,
             images: &images,
             companions: None,
+            volumes: None,
             settings: &settings,
         };
         let candidates = [at(&nodes, "a"), at(&nodes, "b")];

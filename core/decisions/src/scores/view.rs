@@ -3,8 +3,10 @@
 use cluster::images::ImageCounts;
 use cluster::namespaces::Namespaces;
 use cluster::nodes::{NodeIdx, Nodes};
+use cluster::volumes::Volumes;
 use model::pod::LabelSelector;
 
+use crate::filters::Mounts;
 use crate::scores::settings::ScoreSettings;
 
 /// What scores look at besides the pod and the candidates.
@@ -18,6 +20,8 @@ pub struct View<'a> {
     pub images: &'a ImageCounts,
     /// Which pods a pod without rules of its own is to be spread among: those of its services and of its owner.
     pub companions: Option<&'a LabelSelector>,
+    /// The volumes of the pod, if it has some.
+    pub volumes: Option<(&'a Mounts, &'a Volumes)>,
     /// What people have set.
     pub settings: &'a ScoreSettings,
 }

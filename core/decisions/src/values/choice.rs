@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use cluster::claims::ClaimState;
+use cluster::volumes::VolumePlan;
 use model::allocation::Allocation;
 use model::claim::ClaimId;
 use model::identity::{ClaimUid, NodeName};
@@ -19,6 +20,8 @@ pub struct Choice {
     pub node: NodeName,
     /// What each of its claims needs.
     pub claims: Vec<Wanted>,
+    /// How its volume claims get volumes that have none.
+    pub volumes: Vec<VolumePlan>,
     /// What drivers' controllers have to be asked first.
     pub negotiation: Option<Box<Openings>>,
 }
@@ -67,5 +70,5 @@ pub(crate) fn choice(pod: &Pod, node: &Node, claims: &PodClaims, mut allocations
     let open = open.map(|(state, allocation)| Wanted::Allocation { state, allocation });
     let made = made.into_iter().map(|allocation| Wanted::Claim { allocation });
     let claims = settled.chain(open).chain(made).collect();
-    Choice { node: node.name.clone(), claims, negotiation: None }
+    Choice { node: node.name.clone(), claims, volumes: Vec::new(), negotiation: None }
 }

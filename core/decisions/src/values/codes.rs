@@ -77,7 +77,13 @@ codes! { Rule, RULES:
     NotApart => "PodAntiAffinityMismatch",
     Unwelcome => "ExistingPodAntiAffinityMismatch",
     VolumeInUse => "VolumeClaimInUse",
+    DiskInUse => "DiskInUse",
+    TooManyVolumes => "NodeVolumeLimitReached",
+    DriverMissing(_) => "VolumeDriverMissing",
     VolumeElsewhere => "VolumeNodeAffinityMismatch",
+    NoVolumeForClaim => "NoVolumeForClaim",
+    StorageShort => "InsufficientStorage",
+    VolumeMissing => "BoundVolumeNotFound",
     VolumeZone => "VolumeZoneMismatch",
     Feature => "NodeFeatureMissing",
 }
@@ -89,7 +95,6 @@ codes! { VolumeRefusal, VOLUMES:
     Lost { .. } => "VolumeClaimLost",
     Deleting { .. } => "VolumeClaimDeleting",
     Unbound { .. } => "VolumeClaimUnbound",
-    Waits { .. } => "VolumeClaimWaitsForConsumer",
     NoVolume { .. } => "VolumeNotFound",
 }
 

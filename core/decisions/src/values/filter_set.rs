@@ -16,6 +16,8 @@ pub enum Filter {
     Resources,
     /// Volumes that only one pod may use.
     ExclusiveVolumes,
+    /// How many volumes a node attaches.
+    VolumeLimits,
     /// Volumes that must exist and be within reach.
     Volumes,
     /// Volumes that are in one zone.

@@ -68,11 +68,24 @@ pub enum NodeRefusal {
     ClaimInUse,
     /// The pod's volumes cannot be had on any node.
     Volume(VolumeRefusal),
-    /// The volume cannot be reached from the node.
-    VolumeElsewhere {
-        /// The volume.
-        volume: Arc<str>,
+    /// Another pod on the node uses a disk that the pod names itself.
+    DiskInUse,
+    /// The node would have more volumes than a driver attaches.
+    TooManyVolumes {
+        /// The driver.
+        driver: Arc<str>,
+        /// How many it would have.
+        count: i64,
+        /// How many it may have.
+        max: i64,
     },
+    /// The node does not have the driver of a volume.
+    DriverMissing {
+        /// The driver.
+        driver: Arc<str>,
+    },
+    /// Claims of the pod cannot be used from the node, or get no volume there; at least one.
+    Volumes(Vec<VolumeLack>),
     /// The volume is in another zone.
     VolumeZone {
         /// The volume.
@@ -83,6 +96,42 @@ pub enum NodeRefusal {
         /// The feature.
         feature: Arc<str>,
     },
+}
+
+/// Why a claim cannot be used from a node, or gets no volume there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum VolumeLack {
+    /// Its volume cannot be reached from the node.
+    Elsewhere {
+        /// The volume.
+        volume: Arc<str>,
+    },
+    /// The node reaches no volume for it, and none can be provisioned.
+    NoMatch {
+        /// The claim.
+        claim: Arc<str>,
+    },
+    /// There is too little storage to provision a volume.
+    NoSpace {
+        /// The claim.
+        claim: Arc<str>,
+    },
+    /// Its volume is not there.
+    Missing {
+        /// The volume.
+        volume: Arc<str>,
+    },
+}
+
+impl VolumeLack {
+    fn rule(&self) -> Rule {
+        match self {
+            VolumeLack::Elsewhere { .. } => Rule::VolumeElsewhere,
+            VolumeLack::NoMatch { .. } => Rule::NoVolumeForClaim,
+            VolumeLack::NoSpace { .. } => Rule::StorageShort,
+            VolumeLack::Missing { .. } => Rule::VolumeMissing,
+        }
+    }
 }
 
 /// Too little of something.
@@ -114,6 +163,9 @@ impl NodeRefusal {
                 return shortages.iter().for_each(|one| tell(Reason::Rule(Rule::Short(one.of.clone()))));
             }
             NodeRefusal::Volume(refusal) => return tell(Reason::Volume(refusal.clone())),
+            NodeRefusal::Volumes(lacks) => {
+                return lacks.iter().for_each(|lack| tell(Reason::Rule(lack.rule())));
+            }
             NodeRefusal::OtherNode => Rule::OtherNode,
             NodeRefusal::Unschedulable => Rule::Unschedulable,
             NodeRefusal::Taint(_) => Rule::Taint,
@@ -128,7 +180,9 @@ impl NodeRefusal {
             NodeRefusal::NotNear => Rule::NotNear,
             NodeRefusal::NotApart { .. } => Rule::NotApart,
             NodeRefusal::Unwelcome { .. } => Rule::Unwelcome,
-            NodeRefusal::VolumeElsewhere { .. } => Rule::VolumeElsewhere,
+            NodeRefusal::DiskInUse => Rule::DiskInUse,
+            NodeRefusal::TooManyVolumes { .. } => Rule::TooManyVolumes,
+            NodeRefusal::DriverMissing { driver } => Rule::DriverMissing(driver.clone()),
             NodeRefusal::VolumeZone { .. } => Rule::VolumeZone,
             NodeRefusal::Feature { .. } => Rule::Feature,
         };
@@ -153,8 +207,11 @@ impl NodeRefusal {
             | NodeRefusal::Short(_)
             | NodeRefusal::NotNear
             | NodeRefusal::ClaimInUse
+            | NodeRefusal::DiskInUse
+            | NodeRefusal::TooManyVolumes { .. }
+            | NodeRefusal::DriverMissing { .. }
             | NodeRefusal::Volume(_)
-            | NodeRefusal::VolumeElsewhere { .. }
+            | NodeRefusal::Volumes(_)
             | NodeRefusal::VolumeZone { .. }
             | NodeRefusal::Feature { .. } => None,
         }
@@ -178,6 +235,9 @@ impl NodeRefusal {
     pub fn is_final(&self) -> bool {
         match self {
             NodeRefusal::ClaimInUse
+            | NodeRefusal::DiskInUse
+            | NodeRefusal::TooManyVolumes { .. }
+            | NodeRefusal::DriverMissing { .. }
             | NodeRefusal::Port(_)
             | NodeRefusal::Skewed { .. }
             | NodeRefusal::NotApart { .. }
@@ -193,7 +253,7 @@ impl NodeRefusal {
             | NodeRefusal::NoSpreadLabel { .. }
             | NodeRefusal::NotNear
             | NodeRefusal::Volume(_)
-            | NodeRefusal::VolumeElsewhere { .. }
+            | NodeRefusal::Volumes(_)
             | NodeRefusal::VolumeZone { .. }
             | NodeRefusal::Feature { .. } => true,
         }
@@ -222,8 +282,9 @@ impl NodeRefusal {
             NodeRefusal::NotNear | NodeRefusal::NotApart { .. } | NodeRefusal::Unwelcome { .. } => {
                 Filter::PodAffinity
             }
-            NodeRefusal::ClaimInUse => Filter::ExclusiveVolumes,
-            NodeRefusal::Volume(_) | NodeRefusal::VolumeElsewhere { .. } => Filter::Volumes,
+            NodeRefusal::ClaimInUse | NodeRefusal::DiskInUse => Filter::ExclusiveVolumes,
+            NodeRefusal::TooManyVolumes { .. } | NodeRefusal::DriverMissing { .. } => Filter::VolumeLimits,
+            NodeRefusal::Volume(_) | NodeRefusal::Volumes(_) => Filter::Volumes,
             NodeRefusal::VolumeZone { .. } => Filter::VolumeZones,
             NodeRefusal::Feature { .. } => Filter::Features,
         })
@@ -270,7 +331,13 @@ impl NodeRefusal {
                 (&[], PODS)
             }
             NodeRefusal::Volume(_) => (&[], &[Wake::StorageClass, Wake::VolumeClaim, Wake::Volume]),
-            NodeRefusal::VolumeElsewhere { .. } | NodeRefusal::VolumeZone { .. } => (&[], VOLUMES),
+            NodeRefusal::DiskInUse => (&[Wake::PodRemoved], &[Wake::NodeAdded]),
+            NodeRefusal::TooManyVolumes { .. } | NodeRefusal::DriverMissing { .. } => (
+                &[Wake::PodRemoved, Wake::StorageNode, Wake::Attachment],
+                &[Wake::NodeAdded, Wake::StorageDriver],
+            ),
+            NodeRefusal::Volumes(_) => (&[], STORAGE),
+            NodeRefusal::VolumeZone { .. } => (&[], VOLUMES),
             NodeRefusal::Feature { .. } => (&[Wake::NodeFeatures], &[Wake::NodeAdded, Wake::OwnSpec]),
         }
     }
@@ -297,6 +364,16 @@ const PODS: &[Wake] = &[
     Wake::NodeAdded,
     Wake::NodeLabels,
     Wake::Namespace,
+];
+
+const STORAGE: &[Wake] = &[
+    Wake::StorageClass,
+    Wake::VolumeClaim,
+    Wake::Volume,
+    Wake::StorageDriver,
+    Wake::StorageCapacity,
+    Wake::NodeAdded,
+    Wake::NodeLabels,
 ];
 
 const VOLUMES: &[Wake] =

@@ -65,8 +65,20 @@ pub enum Rule {
     Unwelcome,
     /// Another pod uses a volume claim of which only one may make use.
     VolumeInUse,
+    /// Another pod on the node uses a disk that the pod names itself.
+    DiskInUse,
+    /// The node would have more volumes than one of its drivers attaches.
+    TooManyVolumes,
+    /// The node does not have the driver of a volume.
+    DriverMissing(Arc<str>),
     /// A volume cannot be reached from the node.
     VolumeElsewhere,
+    /// There is no volume for a claim that the node reaches, and none can be provisioned for the node.
+    NoVolumeForClaim,
+    /// There is too little storage to provision a volume for the node.
+    StorageShort,
+    /// A claim is bound to a volume that is not there.
+    VolumeMissing,
     /// A volume is in another zone.
     VolumeZone,
     /// The node's agent has not declared a feature that the pod needs.
@@ -124,11 +136,6 @@ pub enum VolumeRefusal {
     },
     /// The volume controller has yet to find a volume for the claim.
     Unbound {
-        /// The claim.
-        claim: Arc<str>,
-    },
-    /// The claim gets a volume once it is known where the pod goes, which we cannot do.
-    Waits {
         /// The claim.
         claim: Arc<str>,
     },

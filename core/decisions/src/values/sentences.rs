@@ -121,7 +121,13 @@ impl Display for Rule {
             Rule::NotNear => "node(s) didn't match pod affinity rules",
             Rule::NotApart => "node(s) didn't match pod anti-affinity rules",
             Rule::Unwelcome => "node(s) didn't satisfy existing pods anti-affinity rules",
+            Rule::DiskInUse => "node(s) had no available disk",
+            Rule::TooManyVolumes => "node(s) exceed max volume count",
+            Rule::DriverMissing(driver) => return write!(out, "{driver} CSI driver is not installed on the node"),
             Rule::VolumeElsewhere => "node(s) didn't match PersistentVolume's node affinity",
+            Rule::NoVolumeForClaim => "node(s) didn't find available persistent volumes to bind",
+            Rule::StorageShort => "node(s) did not have enough free storage",
+            Rule::VolumeMissing => "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
             Rule::VolumeZone => "node(s) had no available volume zone",
             Rule::Feature => "node(s) didn't match Pod's required features",
         })
@@ -161,10 +167,6 @@ impl Display for VolumeRefusal {
                 write!(out, "persistentvolumeclaim \"{claim}\" is being deleted")
             }
             VolumeRefusal::Unbound { .. } => write!(out, "pod has unbound immediate PersistentVolumeClaims"),
-            VolumeRefusal::Waits { claim } => write!(
-                out,
-                "persistentvolumeclaim \"{claim}\" waits for its first consumer, and this scheduler binds no volumes"
-            ),
             VolumeRefusal::NoVolume { volume } => write!(out, "persistentvolume \"{volume}\" not found"),
         }
     }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use model::claim::ClaimId;
 use model::identity::NodeName;
+use model::volume::VolumeClaimId;
 
 use crate::values::renaming::Renaming;
 
@@ -60,6 +61,14 @@ pub enum Wake {
     Volume,
     /// A class of storage came or changed.
     StorageClass,
+    /// Storage drivers say something else about a node.
+    StorageNode,
+    /// A storage driver came, changed or went.
+    StorageDriver,
+    /// There is another amount of storage somewhere.
+    StorageCapacity,
+    /// A volume is attached to a node no more.
+    Attachment,
     /// Labels of a namespace changed, or a namespace came.
     Namespace,
     /// A group of pods came or changed.
@@ -68,7 +77,7 @@ pub enum Wake {
 
 impl Wake {
     /// All kinds.
-    pub const ALL: [Wake; 24] = [
+    pub const ALL: [Wake; 28] = [
         Wake::NodeAdded,
         Wake::NodeRemoved,
         Wake::NodeLabels,
@@ -91,6 +100,10 @@ impl Wake {
         Wake::VolumeClaim,
         Wake::Volume,
         Wake::StorageClass,
+        Wake::StorageNode,
+        Wake::StorageDriver,
+        Wake::StorageCapacity,
+        Wake::Attachment,
         Wake::Namespace,
         Wake::Group,
     ];
@@ -118,6 +131,8 @@ pub enum Object {
     Claim(ClaimId),
     /// A driver: its devices, as published, or as given to claims.
     Driver(Arc<str>),
+    /// A claim for storage.
+    VolumeClaim(VolumeClaimId),
 }
 
 impl Object {
@@ -126,7 +141,7 @@ impl Object {
         match self {
             // Pods that no node takes would name all of them.
             Object::Node(_) => 8,
-            Object::Claim(_) => 32,
+            Object::Claim(_) | Object::VolumeClaim(_) => 32,
             Object::Driver(_) => 16,
         }
     }
@@ -189,6 +204,14 @@ impl Wakes {
             } else {
                 self.named.extend(nodes.iter().map(|node| (kind, Object::Node(node.clone()))));
             }
+        }
+    }
+
+    /// Of a kind of change, only those to these objects, if all of them were in the set.
+    pub(crate) fn narrow(&mut self, kind: Wake, objects: impl IntoIterator<Item = Object>) {
+        if self.contains(kind) {
+            self.kinds &= !bit(kind);
+            objects.into_iter().for_each(|object| self.insert(kind, object));
         }
     }
 

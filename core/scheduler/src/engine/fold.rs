@@ -89,8 +89,9 @@ impl Engine {
             Change::Group(change) => self.fold_group(now, change),
             Change::Negotiation(change) => self.fold_negotiation(now, change),
             Change::Storage(change) => {
-                let wakes = helped_by(&change);
+                let (wakes, claims) = (helped_by(&change), self.claims_concerned(&change));
                 self.facts.apply_storage(change);
+                self.look_at_volumes(now, &claims);
                 wakes
             }
             Change::Companions(change) => {
@@ -104,6 +105,7 @@ impl Engine {
 
     fn node_gone(&mut self, now: Timestamp, name: &NodeName) -> Wakes {
         if self.facts.remove_node(name) {
+            self.look_at_volumes_on(now, name);
             self.wake_nominees_of(now, name);
         }
         Wake::NodeRemoved.of_node(name)

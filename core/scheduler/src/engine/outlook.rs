@@ -33,6 +33,8 @@ pub(super) enum Outlook {
     Contested { until: Timestamp },
     /// It was on its node before, and nothing holds it back there.
     Served,
+    /// Its volumes are not bound yet.
+    Unmounted { until: Timestamp },
     /// Devices of these claims are not ready.
     Unready { until: Timestamp, claims: Vec<ClaimId>, what: Awaited },
     /// Devices of these claims will not become ready.
@@ -49,7 +51,8 @@ impl Engine {
         if let Some(why) = self.misplaced(binding) {
             return Outlook::Lost(why);
         }
-        if !binding.written.is_empty()
+        let is_of_devices = |part: &Part| !matches!(part, Part::Volume(_));
+        if binding.written.iter().any(is_of_devices)
             && let Some(outlook) = self.unsettled(now, binding)
         {
             return outlook;
@@ -58,7 +61,7 @@ impl Engine {
         if binding.pod.node.is_some() {
             return Outlook::Served;
         }
-        self.unready(now, binding)
+        self.lacks_volumes(now, binding).unwrap_or_else(|| self.unready(now, binding))
     }
 
     /// Whether a pod has yet to be certain that it has the devices of its claims alone.
@@ -152,7 +155,7 @@ impl Engine {
         let claims = binding.written.iter().filter_map(|part| match part {
             Part::Claim(claim) => Some(claim),
             Part::MadeClaim => self.facts.made_for(&binding.pod.uid),
-            Part::Note(_) => None,
+            Part::Note(_) | Part::Volume(_) => None,
         });
         claims.cloned().collect()
     }

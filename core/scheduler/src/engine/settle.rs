@@ -101,7 +101,9 @@ impl Engine {
         };
         if !self.facts.waiting.contains_key(uid) {
             // Another has bound it meanwhile: where it is and what it uses is theirs to say.
-            self.bindings.step(uid, Event::Left);
+            if let Some(binding) = self.bindings.step(uid, Event::Left) {
+                self.release_volumes(now, uid, &binding.volumes);
+            }
             return self.slip_from_flight(now, uid);
         }
         match binding.stage() {
@@ -130,6 +132,12 @@ impl Engine {
                 self.bindings.step(uid, Event::Unsettled { claims: Vec::new(), until });
             }
             Outlook::Served => self.served(now, uid),
+            Outlook::Unmounted { until } => {
+                if let Some(binding) = self.bindings.get_mut(uid) {
+                    binding.volumes_since.get_or_insert(now);
+                }
+                self.bindings.step(uid, Event::Unmounted { until });
+            }
             Outlook::Unready { until, claims, what } => self.wait_for_devices(now, uid, until, claims, &what),
             Outlook::Broken { claims, broken } => self.give_up_on(now, uid, &claims, broken),
             Outlook::LostDevices { claims, why } => {
@@ -163,6 +171,7 @@ impl Engine {
     /// A pod is bound where we wanted it.
     pub(super) fn bound(&mut self, uid: &PodUid) {
         let Some(binding) = self.bindings.step(uid, Event::Bound) else { return };
+        self.end_plans(uid, &binding.volumes);
         let key = self.facts.groups.key_of(&binding.pod);
         self.note_landing(uid, true);
         let in_flight = self.leave_flight(uid).map(|flight| (flight.attempts, flight.since));
@@ -209,11 +218,13 @@ impl Engine {
         }
         let Some(binding) = self.bindings.get_mut(uid) else { return };
         let (pod, mut written) = (binding.pod.clone(), std::mem::take(&mut binding.written));
+        let volumes = std::mem::take(&mut binding.volumes);
         let keeps_node = binding.keeps_node;
         let because = match binding.stage() {
             BindingStage::Failing(why) => why.because,
             _ => Why::NotBound,
         };
+        self.release_volumes(now, uid, &volumes);
         self.give_up_devices(&pod, &mut written, because);
         if !keeps_node {
             let latest = self.facts.waiting.get(uid).unwrap_or(&pod).clone();
@@ -276,6 +287,7 @@ impl Engine {
             self.abandon_readying(self.now, uid, waited);
         }
         let Some(binding) = self.bindings.step(uid, Event::Left) else { return };
+        self.release_volumes(self.now, uid, &binding.volumes);
         self.fail_flight(self.now, uid);
         self.leave_open(&binding);
         for part in &binding.written {
@@ -306,6 +318,7 @@ impl Engine {
             return self.bound(uid);
         }
         let Some(binding) = self.bindings.step(uid, Event::Left) else { return };
+        self.release_volumes(self.now, uid, &binding.volumes);
         self.slip_from_flight(self.now, uid);
         self.leave_open(&binding);
         for part in &binding.written {
@@ -346,9 +359,9 @@ impl Engine {
                 self.facts.claims.forget_unmade(pod);
                 Wake::Claim.into()
             }
-            (Part::Claim(_), None, _) | (Part::MadeClaim, _, WriteOutcome::Done) | (Part::Note(_), ..) => {
-                Wakes::NONE
-            }
+            (Part::Claim(_), None, _)
+            | (Part::MadeClaim, _, WriteOutcome::Done)
+            | (Part::Note(_) | Part::Volume(_), ..) => Wakes::NONE,
         };
         self.wake_others(touched, now);
     }
@@ -357,7 +370,7 @@ impl Engine {
     fn is_of_use(&self, part: &Part, node: Option<&NodeName>) -> bool {
         match (part, node) {
             (Part::Claim(claim), Some(node)) => self.facts.may_use_at(claim, node),
-            (Part::MadeClaim | Part::Note(_), _) | (_, None) => false,
+            (Part::MadeClaim | Part::Note(_) | Part::Volume(_), _) | (_, None) => false,
         }
     }
 
@@ -365,7 +378,7 @@ impl Engine {
     fn consumer_of(&self, pod: &Pod, part: &Part) -> Consumer {
         match part {
             Part::Claim(claim) => self.consumer(pod, claim),
-            Part::MadeClaim | Part::Note(_) => {
+            Part::MadeClaim | Part::Note(_) | Part::Volume(_) => {
                 Consumer { name: pod.id.name.clone(), uid: pod.uid.clone(), group: None }
             }
         }
@@ -408,6 +421,8 @@ impl Engine {
                 self.unmake(&consumer.uid);
                 return None;
             }
+            // It stays as it is: whoever binds volumes may have begun.
+            Part::Volume(_) => return None,
             Part::Note(pod) => {
                 let (pod, uid) = (pod.clone(), consumer.uid.clone());
                 self.outbox.submit(Write::NoteResources { pod, uid, claims: Vec::new() });

@@ -5,6 +5,7 @@ use decisions::wake::{Object, Wake, Wakes};
 use model::claim::ClaimId;
 use model::node::Node;
 use model::pod::Pod;
+use model::volume::VolumeClaimId;
 
 use super::Engine;
 
@@ -32,15 +33,27 @@ impl Engine {
     }
 }
 
-/// Whom a fact about volumes could help. What goes helps nobody.
+/// Whom a fact about volumes could help. A driver or a volume that goes may have kept a pod from another; what is attached now, or
+/// a class that goes, helps nobody.
 pub(super) fn helped_by(change: &StorageChange) -> Wakes {
+    let of_claim = |id: &VolumeClaimId| Wake::VolumeClaim.of([Object::VolumeClaim(id.clone())]);
     match change {
-        StorageChange::VolumeApplied(_) => Wake::Volume.into(),
-        StorageChange::VolumeClaimApplied(_) => Wake::VolumeClaim.into(),
+        StorageChange::VolumeApplied(_) | StorageChange::VolumeAnswered(_) | StorageChange::VolumeGone(_) => {
+            Wake::Volume.into()
+        }
+        StorageChange::VolumeClaimApplied(claim) | StorageChange::VolumeClaimAnswered(claim) => {
+            of_claim(&claim.id)
+        }
+        StorageChange::VolumeClaimGone(id) => of_claim(id),
         StorageChange::StorageClassApplied(_) => Wake::StorageClass.into(),
-        StorageChange::VolumeGone(_)
-        | StorageChange::VolumeClaimGone(_)
-        | StorageChange::StorageClassGone(_) => Wakes::NONE,
+        StorageChange::NodeApplied(node) => Wake::StorageNode.of_node(&node.name),
+        StorageChange::DriverApplied(_) | StorageChange::DriverGone(_) => Wake::StorageDriver.into(),
+        StorageChange::CapacityApplied(_) => Wake::StorageCapacity.into(),
+        StorageChange::AttachmentGone(_) => Wake::Attachment.into(),
+        StorageChange::NodeGone(name) => Wake::StorageNode.of_node(name),
+        StorageChange::StorageClassGone(_)
+        | StorageChange::CapacityGone(..)
+        | StorageChange::AttachmentApplied(_) => Wakes::NONE,
     }
 }
 

@@ -107,6 +107,7 @@ impl Engine {
         }
         self.facts.put_pod(Arc::new(assumed));
         self.bindings.begin(Binding::new(pod.clone(), choice.node.clone()));
+        self.take_volumes(pod, choice.volumes);
         if !footprints.is_empty() {
             let note = OpenWrite { part: Part::Note(pod.id.clone()), decided: None };
             let (id, uid) = (pod.id.clone(), pod.uid.clone());

@@ -1,24 +1,27 @@
-//! A pod on its way to a node: its claims are written, it is certain that it has their devices alone, these are made ready, the
-//! other members of its gang have all that they need, and it is bound. Whatever goes wrong before that undoes all of it.
+//! A pod on its way to a node: its claims are written, it is certain that it has their devices alone, its volumes are bound, its devices
+//! are made ready, the other members of its gang have all that they need, and it is bound. Whatever goes wrong before that undoes all of it.
 //!
-//! | | Answered | Written | Unsettled | Unready | Ready | Bind | Failed | TakenBack | Released | Bound | Served | PutBack | Left |
-//! |---|---|---|---|---|---|---|---|---|---|---|---|---|---|
-//! | Writing | Writing | Settling | - | - | - | - | Failing | - | - | - | - | - | over |
-//! | Settling | - | - | Settling | Readying | Held | Binding | Failing | - | - | - | over | - | over |
-//! | Readying | - | - | Settling | Readying | Held | Binding | Failing | - | - | - | - | - | over |
-//! | Held | - | - | Settling | Readying | Held | Binding | Failing | - | - | - | - | - | over |
-//! | Binding | - | - | - | - | - | - | Failing | - | - | over | - | - | over |
-//! | Failing | Failing | - | - | - | - | - | Failing | Undoing | - | - | - | - | over |
-//! | Undoing | - | - | - | - | - | - | Undoing | - | Undoing | - | - | over | over |
+//! | | Answered | Written | Unsettled | Unmounted | Unready | Ready | Bind | Failed | TakenBack | Released | Bound | Served | PutBack | Left |
+//! |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
+//! | Writing | Writing | Settling | - | - | - | - | - | Failing | - | - | - | - | - | over |
+//! | Settling | - | - | Settling | Mounting | Readying | Held | Binding | Failing | - | - | - | over | - | over |
+//! | Mounting | - | - | Settling | Mounting | Readying | Held | Binding | Failing | - | - | - | - | - | over |
+//! | Readying | - | - | Settling | - | Readying | Held | Binding | Failing | - | - | - | - | - | over |
+//! | Held | - | - | Settling | - | Readying | Held | Binding | Failing | - | - | - | - | - | over |
+//! | Binding | - | - | - | - | - | - | - | Failing | - | - | over | - | - | over |
+//! | Failing | Failing | - | - | - | - | - | - | Failing | Undoing | - | - | - | - | over |
+//! | Undoing | - | - | - | - | - | - | - | Undoing | - | Undoing | - | - | over | over |
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use cluster::volumes::VolumePlan;
 use decisions::giving_back::Why;
 use model::claim::ClaimId;
 use model::identity::{ClaimUid, NodeName};
 use model::pod::Pod;
 use model::timestamp::Timestamp;
+use model::volume::VolumeClaimId;
 
 use super::not_bound::NotBound;
 use super::part::Part;
@@ -33,6 +36,14 @@ pub(crate) struct OpenWrite {
     pub decided: Option<ClaimUid>,
 }
 
+/// A volume that a claim of a pod on its way gets.
+#[derive(Clone, Debug)]
+pub(crate) struct PlannedVolume {
+    pub plan: VolumePlan,
+    /// The revision of what is written for it, as it was before.
+    pub revision: u64,
+}
+
 /// A pod on its way to a node.
 #[derive(Clone, Debug)]
 pub(crate) struct Binding {
@@ -42,6 +53,10 @@ pub(crate) struct Binding {
     pub open: BTreeMap<WriteId, OpenWrite>,
     /// What is written for the pod by now.
     pub written: Vec<Part>,
+    /// The volumes that its claims get.
+    pub volumes: Vec<PlannedVolume>,
+    /// Since when it waits for them.
+    pub volumes_since: Option<Timestamp>,
     /// Until when others may still give its devices away, as they cannot have heard of it before.
     pub settles_at: Option<Timestamp>,
     /// Its node is noted on the pod: it waited there for its devices, and the node is tried first when it fails.
@@ -62,6 +77,11 @@ pub(crate) enum BindingStage {
         claims: Vec<ClaimId>,
         /// When it goes on at the latest.
         until: Option<Timestamp>,
+    },
+    /// Its volumes are being bound.
+    Mounting {
+        /// When its time is over.
+        until: Timestamp,
     },
     /// Its devices are being made ready.
     Readying {
@@ -117,6 +137,8 @@ pub(crate) enum Event {
         /// When it goes on at the latest.
         until: Timestamp,
     },
+    /// Its volumes are not bound.
+    Unmounted { until: Timestamp },
     /// Its devices are not ready.
     Unready { now: Timestamp, until: Timestamp, claims: Vec<ClaimId> },
     /// It has all that it needs but for its gang.
@@ -156,6 +178,8 @@ impl Binding {
             node,
             open: BTreeMap::new(),
             written: Vec::new(),
+            volumes: Vec::new(),
+            volumes_since: None,
             settles_at: None,
             keeps_node: false,
             stage: BindingStage::Writing,
@@ -189,6 +213,7 @@ impl Binding {
                 debug_assert!(all_answered, "writes are answered before anything else is waited for");
                 debug_assert!(claims.is_empty() || until.is_some(), "news are not waited for without end");
             }
+            BindingStage::Mounting { .. } => debug_assert!(all_answered && !self.volumes.is_empty()),
             BindingStage::Readying { claims, .. } => {
                 debug_assert!(all_answered && !claims.is_empty() && self.keeps_node);
             }
@@ -208,6 +233,7 @@ impl Binding {
             BindingStage::Writing | BindingStage::Failing(_) => !self.open.is_empty(),
             BindingStage::Binding(_) | BindingStage::Undoing { .. } => true,
             BindingStage::Settling { .. }
+            | BindingStage::Mounting { .. }
             | BindingStage::Readying { .. }
             | BindingStage::Held { .. }
             | BindingStage::Over => false,
@@ -217,6 +243,17 @@ impl Binding {
     /// Whether the write that binds it is under way.
     pub fn is_being_bound(&self) -> bool {
         matches!(self.stage, BindingStage::Binding(_))
+    }
+
+    /// Whether it waits for its volumes.
+    pub fn awaits_volumes(&self) -> bool {
+        matches!(self.stage, BindingStage::Mounting { .. })
+    }
+
+    /// The claims that it waits for to get their volumes.
+    pub fn awaited_volumes(&self) -> impl Iterator<Item = &VolumeClaimId> {
+        let volumes = self.volumes.iter().filter(|_| self.awaits_volumes());
+        volumes.map(|volume| &volume.plan.claim.id)
     }
 
     /// Whether it waits for devices or, with devices that are ready, for its gang.
@@ -251,7 +288,7 @@ impl Binding {
     pub fn deadline(&self) -> Option<Timestamp> {
         match &self.stage {
             BindingStage::Settling { until, .. } => *until,
-            BindingStage::Readying { until, .. } => Some(*until),
+            BindingStage::Mounting { until } | BindingStage::Readying { until, .. } => Some(*until),
             _ => None,
         }
     }
@@ -280,8 +317,8 @@ impl Binding {
 
 /// The stage after an event, and whether the table has it.
 fn step(stage: BindingStage, event: Event) -> (BindingStage, bool) {
-    use BindingStage::{Failing, Held, Over, Readying, Settling, Undoing, Writing};
-    let is_after_writes = matches!(stage, Settling { .. } | Readying { .. } | Held { .. });
+    use BindingStage::{Failing, Held, Mounting, Over, Readying, Settling, Undoing, Writing};
+    let is_after_writes = matches!(stage, Settling { .. } | Mounting { .. } | Readying { .. } | Held { .. });
     let next = match (stage, event) {
         (stage @ (Writing | Failing(_)), Event::Answered) => stage,
         (Writing, Event::Written) => Settling { hears_by: None, claims: Vec::new(), until: None },
@@ -293,9 +330,12 @@ fn step(stage: BindingStage, event: Event) -> (BindingStage, bool) {
         (Readying { since, .. } | Held { since, .. }, Event::Unready { until, claims, .. }) => {
             Readying { since, until, claims }
         }
-        (Settling { .. }, Event::Unready { now, until, claims }) => Readying { since: now, until, claims },
+        (Settling { .. } | Mounting { .. }, Event::Unmounted { until }) => Mounting { until },
+        (Settling { .. } | Mounting { .. }, Event::Unready { now, until, claims }) => {
+            Readying { since: now, until, claims }
+        }
         (Readying { since, .. } | Held { since, .. }, Event::Ready { claims, .. }) => Held { since, claims },
-        (Settling { .. }, Event::Ready { now, claims }) => Held { since: now, claims },
+        (Settling { .. } | Mounting { .. }, Event::Ready { now, claims }) => Held { since: now, claims },
         (_, Event::Bind(write)) if is_after_writes => BindingStage::Binding(write),
         (Failing(first), Event::Failed(then)) => {
             let because = if then.because == Why::Preempted { then.because } else { first.because };
@@ -303,7 +343,12 @@ fn step(stage: BindingStage, event: Event) -> (BindingStage, bool) {
         }
         (stage @ Undoing { .. }, Event::Failed(_)) => stage,
         (
-            Writing | Settling { .. } | Readying { .. } | Held { .. } | BindingStage::Binding(_),
+            Writing
+            | Settling { .. }
+            | Mounting { .. }
+            | Readying { .. }
+            | Held { .. }
+            | BindingStage::Binding(_),
             Event::Failed(why),
         ) => Failing(why),
         (Failing(why), Event::TakenBack(writes)) => Undoing { writes, why: why.why },
@@ -326,6 +371,7 @@ impl BindingStage {
         match self {
             BindingStage::Writing => "Writing",
             BindingStage::Settling { .. } => "Settling",
+            BindingStage::Mounting { .. } => "Mounting",
             BindingStage::Readying { .. } => "Readying",
             BindingStage::Held { .. } => "Held",
             BindingStage::Binding(_) => "Binding",
@@ -342,6 +388,7 @@ impl Event {
             Event::Answered => "Answered",
             Event::Written => "Written",
             Event::Unsettled { .. } => "Unsettled",
+            Event::Unmounted { .. } => "Unmounted",
             Event::Unready { .. } => "Unready",
             Event::Ready { .. } => "Ready",
             Event::Bind(_) => "Bind",
@@ -373,6 +420,7 @@ mod tests {
         vec![
             BindingStage::Writing,
             BindingStage::Settling { hears_by: None, claims: Vec::new(), until: None },
+            BindingStage::Mounting { until: at(9) },
             BindingStage::Readying { since: at(0), until: at(9), claims: Vec::new() },
             BindingStage::Held { since: at(0), claims: Vec::new() },
             BindingStage::Binding(WriteId(1)),
@@ -386,6 +434,7 @@ mod tests {
             Event::Answered,
             Event::Written,
             Event::Unsettled { claims: Vec::new(), until: at(5) },
+            Event::Unmounted { until: at(7) },
             Event::Unready { now: at(3), until: at(7), claims: Vec::new() },
             Event::Ready { now: at(3), claims: Vec::new() },
             Event::Bind(WriteId(1)),
@@ -418,7 +467,7 @@ mod tests {
 
     #[test]
     fn a_pod_waits_for_its_devices_by_one_clock_and_for_news_until_one_time() {
-        let held = step(stages().remove(2), Event::Ready { now: at(4), claims: Vec::new() }).0;
+        let held = step(stages().remove(3), Event::Ready { now: at(4), claims: Vec::new() }).0;
         let again = step(held, Event::Unready { now: at(6), until: at(20), claims: Vec::new() }).0;
         assert!(matches!(again, BindingStage::Readying { since, .. } if since == at(0)), "{again:?}");
         let claim = ClaimId { namespace: "default".into(), name: "c".into() };

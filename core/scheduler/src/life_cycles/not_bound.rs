@@ -1,11 +1,13 @@
 //! Why a pod on its way to a node is not bound, as a value, and in words.
 
 use std::fmt;
+use std::sync::Arc;
 
 use decisions::not_ready::{ClaimLost, NotReady};
 use decisions::reason::ClaimReason;
 use model::claim::ClaimId;
 use model::identity::NodeName;
+use model::volume::VolumeClaimId;
 
 use super::part::Part;
 
@@ -28,10 +30,54 @@ pub(crate) enum NotBound {
     Clash(ClaimReason),
     /// Its devices will not become ready.
     NotReady(NotReady),
+    /// It does not get its volumes.
+    Volume(VolumeFailure),
     /// A more important pod needs its place.
     Preempted,
     /// Its gang is not bound.
     Gang(GangFell),
+}
+
+/// Why a pod on its way does not get its volumes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum VolumeFailure {
+    /// The claim is gone.
+    ClaimGone { claim: VolumeClaimId },
+    /// The volume is gone.
+    VolumeGone { volume: Arc<str> },
+    /// The volume is not for the claim any more.
+    Reset { volume: Arc<str> },
+    /// Whoever provisions volumes could not do it for the node.
+    NotProvisioned { claim: VolumeClaimId },
+    /// The volume cannot be reached from the node.
+    Elsewhere { volume: Arc<str>, node: NodeName },
+    /// The claim was not bound in time.
+    TimedOut { claim: VolumeClaimId },
+    /// The node is gone.
+    NodeGone { node: NodeName },
+}
+
+impl fmt::Display for VolumeFailure {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("binding volumes: ")?;
+        match self {
+            VolumeFailure::ClaimGone { claim } => {
+                write!(out, "persistentvolumeclaim \"{}\" not found", claim.name)
+            }
+            VolumeFailure::VolumeGone { volume } => write!(out, "persistentvolume \"{volume}\" not found"),
+            VolumeFailure::Reset { volume } => write!(out, "ClaimRef got reset for pv \"{volume}\""),
+            VolumeFailure::NotProvisioned { claim } => {
+                write!(out, "provisioning failed for PVC \"{}\"", claim.name)
+            }
+            VolumeFailure::Elsewhere { volume, node } => {
+                write!(out, "pv \"{volume}\" node affinity doesn't match node \"{node}\"")
+            }
+            VolumeFailure::TimedOut { claim } => {
+                write!(out, "timed out waiting for PVC \"{}\" to be bound", claim.name)
+            }
+            VolumeFailure::NodeGone { node } => write!(out, "node \"{node}\" not found"),
+        }
+    }
 }
 
 /// Why the members of a gang are taken back that are on their way.
@@ -54,6 +100,9 @@ impl fmt::Display for NotBound {
         match self {
             NotBound::Refused(Part::Claim(claim), why) => write!(out, "claim {claim}: {why}"),
             NotBound::Refused(Part::MadeClaim, why) => write!(out, "claim for extended resources: {why}"),
+            NotBound::Refused(Part::Volume(claim), why) => {
+                write!(out, "binding volumes: persistentvolumeclaim \"{}\": {why}", claim.name)
+            }
             NotBound::Refused(Part::Note(_), why) => write!(out, "note of resources: {why}"),
             NotBound::BindRefused(why) => write!(out, "binding: {why}"),
             NotBound::Lost(lost) => lost.fmt(out),
@@ -71,6 +120,7 @@ impl fmt::Display for NotBound {
             }
             NotBound::Clash(reason) => reason.fmt(out),
             NotBound::NotReady(why) => why.fmt(out),
+            NotBound::Volume(why) => why.fmt(out),
             NotBound::Preempted => out.write_str("preempted by a higher priority pod before it was bound"),
             NotBound::Gang(fell) => fell.fmt(out),
         }

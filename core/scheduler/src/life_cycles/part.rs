@@ -2,6 +2,7 @@
 
 use model::claim::ClaimId;
 use model::pod::PodId;
+use model::volume::VolumeClaimId;
 
 /// What is written for a pod before it is bound.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -12,6 +13,8 @@ pub(crate) enum Part {
     MadeClaim,
     /// The note on the pod of what its devices take of its node.
     Note(PodId),
+    /// How a volume claim of the pod gets its volume.
+    Volume(VolumeClaimId),
 }
 
 impl Part {
@@ -19,7 +22,7 @@ impl Part {
     pub fn claim(&self) -> Option<&ClaimId> {
         match self {
             Part::Claim(claim) => Some(claim),
-            Part::MadeClaim | Part::Note(_) => None,
+            Part::MadeClaim | Part::Note(_) | Part::Volume(_) => None,
         }
     }
 }

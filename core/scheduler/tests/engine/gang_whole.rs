@@ -91,13 +91,11 @@ fn disk(number: usize, nodes: &[usize], one_pod: bool) -> [Change; 2] {
         id: VolumeClaimId { namespace: "default".into(), name: format!("disk-{number}").into() },
         volume: Some((&*volume).into()),
         bound: true,
-        lost: false,
-        deleting: false,
-        owner: None,
         one_pod,
-        class: None,
+        ..VolumeClaim::default()
     };
-    [StorageChange::VolumeApplied(found), StorageChange::VolumeClaimApplied(claim)].map(Change::Storage)
+    [StorageChange::VolumeApplied(Box::new(found)), StorageChange::VolumeClaimApplied(Box::new(claim))]
+        .map(Change::Storage)
 }
 
 /// Devices that several nodes reach.

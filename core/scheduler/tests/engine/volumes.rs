@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cluster::change::{Change, StorageChange};
 use model::node::{Node, NodeSelector, NodeTerm, Operator, Requirement};
 use model::pod::{Pod, Shape};
-use model::volume::{StorageClass, Volume, VolumeClaim, VolumeClaimId};
+use model::volume::{Volume, VolumeClaim, VolumeClaimId};
 
 use crate::world::{World, node, pod, world};
 
@@ -24,16 +24,13 @@ fn with_volume() -> World {
 }
 
 fn claim(volume: Option<&str>) -> Change {
-    Change::Storage(StorageChange::VolumeClaimApplied(VolumeClaim {
+    Change::Storage(StorageChange::VolumeClaimApplied(Box::new(VolumeClaim {
         id: VolumeClaimId { namespace: "default".into(), name: "disk".into() },
         volume: volume.map(Into::into),
         bound: volume.is_some(),
-        lost: false,
-        deleting: false,
-        owner: None,
-        one_pod: false,
         class: Some("local".into()),
-    }))
+        ..VolumeClaim::default()
+    })))
 }
 
 /// A volume that only node `b` reaches.
@@ -41,7 +38,8 @@ fn volume() -> Change {
     let requirement = Requirement { key: "host".into(), operator: Operator::In, values: vec!["b".into()] };
     let term = NodeTerm { fields: Vec::new(), labels: vec![requirement] };
     let nodes = Some(NodeSelector { terms: vec![term] });
-    Change::Storage(StorageChange::VolumeApplied(Volume { name: "v".into(), nodes, ..Volume::default() }))
+    let volume = Volume { name: "v".into(), nodes, ..Volume::default() };
+    Change::Storage(StorageChange::VolumeApplied(Box::new(volume)))
 }
 
 fn told(world: &mut World) -> String {
@@ -68,17 +66,6 @@ fn a_pod_is_woken_by_its_volume_claim_and_by_the_volume_and_goes_where_it_is() {
 }
 
 #[test]
-fn a_claim_that_waits_for_its_pod_is_refused_and_says_so() {
-    let mut world = with_volume();
-    world.fact(claim(None));
-    told(&mut world);
-    let class = StorageClass { name: "local".into(), waits_for_pod: true };
-    world.fact(Change::Storage(StorageChange::StorageClassApplied(class)));
-    let refused = told(&mut world);
-    assert!(refused.contains("\"disk\" waits for its first consumer"), "{refused}");
-}
-
-#[test]
 fn what_is_gone_cannot_be_used() {
     let mut world = with_volume();
     world.fact(claim(Some("v")));
@@ -97,12 +84,10 @@ fn a_volume_for_one_pod_is_in_use_until_the_pod_is_gone_whatever_became_of_its_n
     let Change::Storage(StorageChange::VolumeClaimApplied(disk)) = claim(Some("v")) else {
         unreachable!("a volume claim comes")
     };
-    let disk = VolumeClaim { one_pod: true, ..disk };
-    world.fact(Change::Storage(StorageChange::VolumeClaimApplied(disk)));
-    world.fact(Change::Storage(StorageChange::VolumeApplied(Volume {
-        name: "v".into(),
-        ..Volume::default()
-    })));
+    let disk = VolumeClaim { one_pod: true, ..*disk };
+    world.fact(Change::Storage(StorageChange::VolumeClaimApplied(Box::new(disk))));
+    let volume = Volume { name: "v".into(), ..Volume::default() };
+    world.fact(Change::Storage(StorageChange::VolumeApplied(Box::new(volume))));
     world.settle();
     let node = world.node_of("p").expect("there is room");
     world.fact(Change::NodeGone(node.as_str().into()));

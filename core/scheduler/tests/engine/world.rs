@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cluster::change::{Change, NegotiationChange};
+use cluster::change::{Change, NegotiationChange, StorageChange};
 use cluster::claims::{Allocated, ClaimState, Held};
 use cluster::contexts::PodContext;
 use cluster::ledger::{Holding, ShareId};
@@ -22,6 +22,7 @@ use model::identity::PodUid;
 use model::node::Node;
 use model::pod::{ClaimSource, ContainerWish, Landing, Pod, PodClaim, PodId, Resources, Shape};
 use model::timestamp::Timestamp;
+use model::volume::{Volume, VolumeClaim, VolumeOwner};
 use model::workload::Replica;
 use scheduler::engine::{Announcement, ConsiderationId, ConsiderationOutcome, Effect, Engine, Input};
 use scheduler::write::{ClaimFootprint, Preemptor, Write, WriteId, WriteOutcome};
@@ -427,12 +428,39 @@ impl World {
             | Write::Deallocate { claim, .. } => self.write_claim(claim, write),
             Write::MakeClaim { .. } | Write::DeleteClaim { .. } => self.make_or_delete(write),
             Write::Negotiate { .. } | Write::EndNegotiation { .. } => self.write_context(write),
+            Write::BindVolume { .. } | Write::SelectNode { .. } => self.write_storage(write),
             _ => self.write_pod(write),
         };
         match done {
             Ok(()) => WriteOutcome::Done,
             Err(reason) => WriteOutcome::Failed(reason.to_owned()),
         }
+    }
+
+    /// Notes on a volume, or on a claim for one, what the scheduler wants.
+    fn write_storage(&mut self, write: &Write) -> Result<(), &'static str> {
+        let known = &self.engine.facts().volumes;
+        self.revision += 1;
+        let change = match write {
+            Write::BindVolume { volume, claim, claim_uid, .. } => {
+                let mut volume = Volume::clone(known.volume(volume).ok_or("not found")?);
+                if volume.claim.as_ref().is_some_and(|owner| owner.id != *claim) {
+                    return Err("it is for another claim");
+                }
+                volume.claim = Some(VolumeOwner { id: claim.clone(), uid: Some(claim_uid.clone()) });
+                volume.revision = self.revision;
+                StorageChange::VolumeApplied(Box::new(volume))
+            }
+            Write::SelectNode { claim, node, .. } => {
+                let known = known.claim(&claim.namespace, &claim.name).ok_or("not found")?;
+                let (selected_node, revision) = (Some(node.clone()), self.revision);
+                let claim = VolumeClaim { selected_node, revision, ..VolumeClaim::clone(known) };
+                StorageChange::VolumeClaimApplied(Box::new(claim))
+            }
+            other => unreachable!("{other:?} is about no volume"),
+        };
+        self.fact(Change::Storage(change));
+        Ok(())
     }
 
     fn write_claim(&mut self, id: &ClaimId, write: &Write) -> Result<(), &'static str> {

@@ -49,4 +49,5 @@ mod pods;
 mod readying;
 mod rivals;
 mod sharing;
+mod volumes;
 mod words;

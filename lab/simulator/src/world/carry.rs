@@ -82,6 +82,8 @@ impl World {
             About::Context { id, .. } => ObjectRef::Context(id.clone()),
             About::Pod { id, .. } => ObjectRef::Pod(id.clone()),
             About::Group(id) => ObjectRef::Group(id.clone()),
+            About::Volume(name) => ObjectRef::Volume(name.clone()),
+            About::VolumeClaim(id) => ObjectRef::VolumeClaim(id.clone()),
         };
         let (kind, namespace, name) = which.named();
         let stream = replica::followed(self.gates).position(|followed| followed == kind);
@@ -100,6 +102,8 @@ impl World {
             Some(Object::Pod(pod)) => sources.pod = Sight::Told(Some(pod)),
             Some(Object::Group(group)) => sources.group = Sight::Told(Some(group)),
             Some(Object::Context(context)) => sources.context = Sight::Told(Some(context)),
+            Some(Object::Volume(volume)) => sources.volume = Sight::Told(Some(volume)),
+            Some(Object::VolumeClaim(claim)) => sources.volume_claim = Sight::Told(Some(claim)),
             None => {}
         }
         sources

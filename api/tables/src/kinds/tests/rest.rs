@@ -303,6 +303,15 @@ fn storage_classes_and_drivers_show_their_settings() {
         json!({"capacity": "1Gi"}),
         json!(["x", super::CREATED]),
     );
+    check(
+        "storage.k8s.io/v1",
+        "VolumeAttachment",
+        json!({
+            "spec": { "attacher": "d", "nodeName": "n", "source": { "persistentVolumeName": "v" } },
+            "status": { "attached": true },
+        }),
+        json!(["x", "d", "v", "n", true, "5m"]),
+    );
 }
 
 #[test]

@@ -206,7 +206,7 @@ impl Cycle<'_> {
             && shape.spread.is_empty()
             && shape.near.is_empty()
             && shape.apart.is_empty()
-            && shape.volume_claims.is_empty()
+            && !shape.has_volumes()
             && self.facts.nodes.pods_with_rules() == 0
             && self.companions_of(shape, profile).is_none()
             && !self.plans.nominations.have_rules()

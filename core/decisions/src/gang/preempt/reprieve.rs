@@ -166,7 +166,12 @@ impl Cycle<'_> {
     fn reseat(&mut self, party: Party<'_>, at: NodeIdx, uids: &BTreeSet<PodUid>) -> Option<Seated> {
         let members: Vec<_> =
             party.cast().members().filter(|member| uids.contains(&member.pod.uid)).collect();
-        if !ClusterView::new(self, party.cast(), party.profile()).has_room(at, &members) {
+        let kinds = party.cast().kinds.iter().enumerate();
+        let of_kind = kinds.flat_map(|(kind, bundles)| bundles.iter().map(move |bundle| (kind, bundle)));
+        let by_kind = of_kind
+            .flat_map(|(kind, bundle)| bundle.members.iter().map(move |member| (kind, member)))
+            .filter(|(_, member)| uids.contains(&member.pod.uid));
+        if !ClusterView::new(self, party.cast(), party.profile()).has_room(at, by_kind) {
             return None;
         }
         let Devices::Found(found, _) = self.devices_for(at, &members) else { return None };

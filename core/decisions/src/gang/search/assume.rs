@@ -19,7 +19,7 @@ impl ClusterView<'_, '_> {
     /// Goes on as if a load were on a node.
     pub(crate) fn assume_load(&mut self, at: NodeIdx, load: &Load, budget: &mut Budget) -> Verdict {
         let node = self.cycle.facts.nodes.get(at).node.clone().expect("only nodes that exist are looked at");
-        if self.rules.as_mut().is_some_and(|rules| !rules.add(at, &node, load)) {
+        if self.rules.as_mut().is_some_and(|rules| !rules.add(self.cycle, at, &node, load)) {
             return Verdict::No;
         }
         // With more to look at, a step takes longer.

@@ -3,6 +3,7 @@
 pub(crate) mod assume;
 pub(crate) mod assumed_loads;
 pub(crate) mod joint_devices;
+pub(crate) mod joint_volumes;
 pub(crate) mod likeness;
 pub(crate) mod node_devices;
 pub(crate) mod order;

@@ -51,7 +51,8 @@ impl PlacementState for ClusterView<'_, '_> {
         let has_names = self.cast.examples().any(|member| member.claims.named.is_some());
         let name = &filters::node_of(self.cycle.facts.nodes.get(node)).name;
         let has_nominees = self.cycle.plans.nominations.on(name).next().is_some();
-        if has_ports || has_names || has_nominees || self.assumed.needs_joint_devices() {
+        let has_volumes = self.rules.as_ref().is_some_and(Rules::heed_what_is_on_nodes);
+        if has_ports || has_names || has_nominees || has_volumes || self.assumed.needs_joint_devices() {
             features.push(u64::from(node.0));
         }
         if self.cast.examples().any(|member| !member.claims.open.is_empty()) {
@@ -72,12 +73,13 @@ impl PlacementState for ClusterView<'_, '_> {
         if load.present().any(|(kind, _)| !fixed[kind]) {
             return Verdict::No;
         }
-        let agree = |rules: &Rules| rules.agree(filters::node_of(self.cycle.facts.nodes.get(node)), load);
+        let there = filters::node_of(self.cycle.facts.nodes.get(node));
+        let agree = |rules: &Rules| rules.agree(there, load) && rules.have_volumes(self.cycle, there, load);
         if !self.rules.as_ref().is_none_or(agree) {
             return Verdict::No;
         }
         let members = self.members(load);
-        if !self.has_room(node, &members) {
+        if !self.has_room(node, self.members_by_kind(load)) {
             return Verdict::No;
         }
         if self.assumed.needs_joint_devices() {

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use cluster::nodes::{NodeIdx, NodeState};
 use model::node::Node;
 use model::pod::Pod;
+use model::volume::VolumeClaimId;
 use placement::Load;
 use rustc_hash::FxHashMap;
 
@@ -20,8 +21,10 @@ use crate::cycle::Cycle;
 use crate::filters::{self, Around, Heeds, Mounts};
 use crate::gang::members::cast::Cast;
 use crate::gang::members::member::Member;
+use crate::gang::search::joint_volumes::JointVolumes;
 use crate::pod::Beside;
 use crate::profile::Profile;
+use crate::values::node_refusal::NodeRefusal;
 
 /// By what nodes differ for rules: places by label, which rules count pods there, and its number if it is like no other.
 type Features = (Vec<Option<Arc<str>>>, Vec<bool>, Option<NodeIdx>);
@@ -55,6 +58,8 @@ pub(crate) struct Rules {
     nominated: BTreeSet<NodeIdx>,
     /// Whether members on one node can be in the way of members on another.
     crosses: bool,
+    /// What members that are counted get for claims without volumes; nothing if no member has such claims.
+    volumes: Option<JointVolumes>,
     /// Members of the gang use a volume that is for one pod.
     is_exclusive: bool,
     /// Node labels by which places are told apart.
@@ -78,7 +83,7 @@ impl Rules {
         let has_rules = |pod: &Arc<Pod>| {
             let shape = &pod.shape;
             let is_free = shape.near.is_empty() && shape.apart.is_empty() && shape.spread.is_empty();
-            !(is_free && shape.volume_claims.is_empty())
+            !is_free || shape.has_volumes()
         };
         let has_nominees = cycle.plans.nominations.have_rules();
         if !pods.iter().any(has_rules)
@@ -99,9 +104,10 @@ impl Rules {
             around.with_volumes(&cycle.facts.nodes, &cycle.facts.volumes, settings)
         };
         let before: Vec<Around> = pods.iter().zip(&companions).map(around).collect();
-        let mounts =
+        let mounts: Vec<Option<Mounts>> =
             pods.iter().map(|pod| Mounts::new(&pod.shape, &cycle.facts.volumes, settings).ok()).collect();
         let members: Vec<u32> = cast.kinds.iter().map(|kind| kind.len() as u32).collect();
+        let volumes = compete_for_volumes(cycle, &mounts, &members).then(JointVolumes::default);
         let of = |around: &Around| pods.iter().map(|pod| around.heeds(pod)).collect();
         let heeds: Vec<Vec<Heeds>> = before.iter().map(of).collect();
         // What a pod means for itself matters only if there is another like it.
@@ -124,6 +130,7 @@ impl Rules {
             now: before.clone(),
             alone: if spread_varies.contains(&true) { before.clone() } else { Vec::new() },
             crosses: has_nominees
+                || volumes.is_some()
                 || is_exclusive
                 || near_varies.contains(&true)
                 || spread_varies.contains(&true),
@@ -137,6 +144,7 @@ impl Rules {
             spread_varies,
             has_nominees,
             nominated,
+            volumes,
             is_exclusive,
             keys: keys.into_iter().collect(),
             groups: FxHashMap::default(),
@@ -258,15 +266,23 @@ impl Rules {
         let state = cycle.facts.nodes.get(at);
         let (node, around) = (filters::node_of(state), &self.before[kind]);
         let varies = self.near_varies[kind] || self.spread_varies[kind];
-        self.mounts[kind].as_ref().is_some_and(|mounts| mounts.check(node).is_ok())
+        self.mounts[kind].as_ref().is_some_and(|mounts| mounts.check(state, &cycle.facts.volumes).is_ok())
             && around.check_apart(node).is_ok()
             && (self.near_varies[kind] || around.check_near(node).is_ok())
             && (self.spread_varies[kind] || around.check_spread(node).is_ok())
             && (varies || {
                 let who = (&*member.pod.uid, member.pod.priority);
                 let (shape, settings) = (&member.pod.shape, &profile.filters);
-                cycle.check_beside_nominees(shape, who, state, Beside::Copied(around), settings).is_ok()
+                let beside = Beside::Copied(around);
+                cycle
+                    .check_beside_nominees(shape, who, state, beside, (settings, self.mounts[kind].as_ref()))
+                    .is_ok()
             })
+    }
+
+    /// Whether volumes of members depend on what else is on a node.
+    pub fn heed_what_is_on_nodes(&self) -> bool {
+        self.volumes.is_some() || self.mounts.iter().flatten().any(Mounts::heed_what_is_on_nodes)
     }
 
     /// What volumes say about nodes for a kind.
@@ -302,15 +318,41 @@ impl Rules {
         kind: usize,
         state: &NodeState,
         profile: &Profile,
-    ) -> Result<(), crate::node_refusal::NodeRefusal> {
+    ) -> Result<(), NodeRefusal> {
         let (pod, around) = (&self.pods[kind], &self.now[kind]);
+        self.check_volumes(cycle, kind, filters::node_of(state))?;
         around.check(state)?;
         let who = (&*pod.uid, pod.priority);
-        cycle.check_beside_nominees(&pod.shape, who, state, Beside::Copied(around), &profile.filters)
+        let rules = (&profile.filters, self.mounts[kind].as_ref());
+        cycle.check_beside_nominees(&pod.shape, who, state, Beside::Copied(around), rules)
+    }
+
+    /// Whether claims of a member get volumes on a node beside those of members that are counted.
+    fn check_volumes(&self, cycle: &Cycle<'_>, kind: usize, node: &Arc<Node>) -> Result<(), NodeRefusal> {
+        let (Some(volumes), Some(mounts)) = (&self.volumes, &self.mounts[kind]) else { return Ok(()) };
+        let mut volumes = volumes.clone();
+        volumes.add(mounts, node);
+        let lack = volumes.plans(&cycle.facts.volumes).err();
+        lack.map_or(Ok(()), |lack| Err(NodeRefusal::Volumes(vec![lack])))
+    }
+
+    /// Whether claims of members of a load get volumes if all of them are on one node.
+    pub fn have_volumes(&self, cycle: &Cycle<'_>, node: &Arc<Node>, load: &Load) -> bool {
+        if self.volumes.is_none() {
+            return true;
+        }
+        let mut volumes = JointVolumes::default();
+        for mounts in each(load).filter_map(|kind| self.mounts[kind].as_ref()) {
+            volumes.add(mounts, node);
+        }
+        volumes.plans(&cycle.facts.volumes).is_ok()
     }
 
     /// Counts a member that comes to a node, or with a negative sign goes.
-    pub fn count(&mut self, kind: usize, node: &Node, comes: bool) {
+    pub fn count(&mut self, kind: usize, node: &Arc<Node>, comes: bool) {
+        if let (Some(volumes), Some(mounts)) = (&mut self.volumes, &self.mounts[kind]) {
+            if comes { volumes.add(mounts, node) } else { volumes.remove(mounts, node) }
+        }
         let pod = &self.pods[kind];
         let heeding = self.now.iter_mut().zip(&self.heeds);
         for (around, _) in heeding.filter(|(_, heeds)| heeds[kind] != Heeds::default()) {
@@ -323,13 +365,18 @@ impl Rules {
     }
 
     /// Adds members to a node, if none of them must be apart from others that are counted.
-    pub fn add(&mut self, at: NodeIdx, node: &Node, load: &Load) -> bool {
+    pub fn add(&mut self, cycle: &Cycle<'_>, at: NodeIdx, node: &Arc<Node>, load: &Load) -> bool {
         for (done, kind) in each(load).enumerate() {
             if self.now[kind].check_apart(node).is_err() {
                 each(load).take(done).for_each(|kind| self.count(kind, node, false));
                 return false;
             }
             self.count(kind, node, true);
+        }
+        let lacks = |volumes: &JointVolumes| volumes.plans(&cycle.facts.volumes).is_err();
+        if self.volumes.as_ref().is_some_and(lacks) {
+            each(load).for_each(|kind| self.count(kind, node, false));
+            return false;
         }
         let group = self.group(at, node);
         for (kind, count) in load.present() {
@@ -339,7 +386,7 @@ impl Rules {
     }
 
     /// Takes members from a node.
-    pub fn remove(&mut self, at: NodeIdx, node: &Node, load: &Load) {
+    pub fn remove(&mut self, at: NodeIdx, node: &Arc<Node>, load: &Load) {
         each(load).for_each(|kind| self.count(kind, node, false));
         let group = self.group(at, node);
         for (kind, count) in load.present() {
@@ -406,7 +453,8 @@ impl Rules {
         let places = self.keys.iter().map(|key| node.labels.get(key).cloned()).collect();
         let counted = self.before.iter().flat_map(|around| around.counted_on(node)).collect();
         let next = self.groups.len() as u32;
-        let features = (places, counted, self.nominated.contains(&at).then_some(at));
+        let is_unlike_others = self.nominated.contains(&at) || self.volumes.is_some();
+        let features = (places, counted, is_unlike_others.then_some(at));
         let group = *self.groups.entry(features).or_insert(next);
         if group == next {
             self.examples.push(at);
@@ -432,11 +480,23 @@ impl Rules {
 
     /// All that matters of members that are counted to the nodes from this one on.
     pub fn gist(&self, from: usize) -> Box<[u32]> {
-        let matters_anyway = self.have_order() || self.is_exclusive;
+        let matters_anyway = self.have_order() || self.is_exclusive || self.volumes.is_some();
         let matters = |group: &u32| matters_anyway || self.last.get(group).is_some_and(|last| *last >= from);
         let counts = self.counts.iter().filter(|((_, group), _)| matters(group));
         counts.flat_map(|((kind, group), count)| [*kind as u32, *group, *count]).collect()
     }
+}
+
+/// Whether what claims of a member get can depend on what those of others get: volumes that are there, claims that are shared, and
+/// storage that is counted.
+fn compete_for_volumes(cycle: &Cycle<'_>, mounts: &[Option<Mounts>], members: &[u32]) -> bool {
+    let mut seen: BTreeSet<&VolumeClaimId> = BTreeSet::new();
+    let known = mounts.iter().zip(members).filter_map(|(mounts, count)| Some((mounts.as_ref()?, *count)));
+    let mut unbound = known.flat_map(|(mounts, count)| mounts.unbound().map(move |one| (one, count)));
+    unbound.any(|(one, count)| {
+        let is_shared = count > 1 || !seen.insert(&one.claim.id);
+        is_shared || one.may_take_or_count(&cycle.facts.volumes)
+    })
 }
 
 /// The kinds of a load, one for each member.

@@ -79,15 +79,40 @@ impl<'g, 'c> ClusterView<'g, 'c> {
         bundles.flat_map(|bundle| &bundle.members).collect()
     }
 
-    /// Whether what a node has left will do for all of these.
-    pub fn has_room(&self, node: NodeIdx, members: &[&Member]) -> bool {
+    /// The same with the kind of each.
+    pub(crate) fn members_by_kind(&self, load: &Load) -> impl Iterator<Item = (usize, &'g Member)> + use<'g> {
+        let cast = self.cast;
+        let loads: Vec<(usize, u32)> = load.present().collect();
+        loads.into_iter().flat_map(move |(kind, count)| {
+            let bundles = &cast.kinds[kind][..count as usize];
+            bundles.iter().flat_map(|bundle| &bundle.members).map(move |member| (kind, member))
+        })
+    }
+
+    /// Whether what a node has left will do for all of these, of which the kinds are told.
+    pub fn has_room<'m>(
+        &self,
+        node: NodeIdx,
+        members: impl IntoIterator<Item = (usize, &'m Member)>,
+    ) -> bool {
         let mut state = self.cycle.facts.nodes.get(node).clone();
-        members.iter().all(|member| {
+        members.into_iter().all(|(kind, member)| {
             let (pod, settings) = (&member.pod, &self.profile.filters);
-            let fits = filters::usage(&pod.shape, &state, settings).and_then(|()| {
-                let who = (&*pod.uid, pod.priority);
-                self.cycle.check_beside_nominees(&pod.shape, who, &state, Beside::Nothing, settings)
-            });
+            let fits = filters::usage(&pod.shape, &state, settings)
+                .and_then(|()| match self.rules.as_ref().and_then(|rules| rules.mounts(kind)) {
+                    Some(mounts) => mounts.check_use(&state, &self.cycle.facts.volumes),
+                    None => Ok(()),
+                })
+                .and_then(|()| {
+                    let who = (&*pod.uid, pod.priority);
+                    self.cycle.check_beside_nominees(
+                        &pod.shape,
+                        who,
+                        &state,
+                        Beside::Nothing,
+                        (settings, None),
+                    )
+                });
             state.put(pod.clone());
             fits.is_ok()
         })

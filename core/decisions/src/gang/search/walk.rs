@@ -143,13 +143,18 @@ impl ClusterView<'_, '_> {
         let (pod, settings) = (&member.pod, &self.profile.filters);
         let state = path.states.get(&at).unwrap_or_else(|| self.cycle.facts.nodes.get(at));
         let node = filters::node_of(state);
-        if let Err(refusal) = filters::usage(&pod.shape, state, settings) {
+        let mounts = self.rules.as_ref().and_then(|rules| rules.mounts(kind));
+        let use_of_node = filters::usage(&pod.shape, state, settings).and_then(|()| match mounts {
+            Some(mounts) => mounts.check_use(state, &self.cycle.facts.volumes),
+            None => Ok(()),
+        });
+        if let Err(refusal) = use_of_node {
             return Seating::Never(Some(refusal));
         }
         let rest = match &self.rules {
             None => {
                 let who = (&*pod.uid, pod.priority);
-                self.cycle.check_beside_nominees(&pod.shape, who, state, Beside::Nothing, settings)
+                self.cycle.check_beside_nominees(&pod.shape, who, state, Beside::Nothing, (settings, None))
             }
             Some(rules) => {
                 if let Err(refusal) = rules.around(kind).check_apart(node) {
@@ -252,11 +257,12 @@ impl ClusterView<'_, '_> {
     /// Whether a node as such will do for a kind, and what is wrong with it.
     fn is_fit(&self, kind: usize, at: NodeIdx) -> Result<(), NodeRefusal> {
         let (shape, settings) = (&self.cast.kinds[kind][0].members[0].pod.shape, &self.profile.filters);
-        let node = filters::node_of(self.cycle.facts.nodes.get(at));
+        let state = self.cycle.facts.nodes.get(at);
+        let node = filters::node_of(state);
         filters::anywhere(shape, settings)?;
         filters::fixed(shape, node, settings)?;
         match self.rules.as_ref().and_then(|rules| rules.mounts(kind)) {
-            Some(mounts) => mounts.check(node),
+            Some(mounts) => mounts.check(state, &self.cycle.facts.volumes),
             None => Ok(()),
         }
     }

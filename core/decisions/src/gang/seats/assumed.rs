@@ -28,6 +28,7 @@ impl Cycle<'_> {
             taken.extend(held(&holder, uid, allocation).0.held);
         }
         self.facts.take(&taken);
+        choice.volumes.iter().for_each(|plan| self.facts.plan(&member.uid, plan));
         self.facts.seat(Arc::new(pod));
     }
 }

@@ -3,14 +3,17 @@
 use std::collections::VecDeque;
 
 use cluster::nodes::NodeIdx;
+use cluster::volumes::VolumePlan;
+use model::volume::VolumeClaimId;
 use placement::{Budget, Load, Placement};
 
 use crate::cycle::Cycle;
-use crate::filters;
+use crate::filters::{self, Mounts};
 use crate::gang::answer::seats::Seated;
 use crate::gang::members::cast::Cast;
 use crate::gang::members::member::{Bundle, Member};
 use crate::gang::search::joint_devices::{JointDevices, NodeDevices, needs};
+use crate::gang::search::joint_volumes::JointVolumes;
 use crate::gang::search::node_devices::Devices;
 use crate::values::gang_reason::GangReason;
 
@@ -52,6 +55,7 @@ impl Cycle<'_> {
                 seated.push((member.pod.clone(), member.seat(&node, allocations)));
             }
         }
+        self.add_volumes(&mut seated, cast)?;
         Ok(seated)
     }
 
@@ -77,6 +81,30 @@ impl Cycle<'_> {
             }
         }
         self.caches.work.end_hand_out(kept);
+        self.add_volumes(&mut seated, cast)?;
         Ok(seated)
+    }
+
+    /// Adds how claims without a volume get one.
+    fn add_volumes(&self, seated: &mut Seated, cast: &Cast) -> Result<(), GangReason> {
+        if !cast.examples().any(|member| member.pod.shape.has_volumes()) {
+            return Ok(());
+        }
+        let mut joint = JointVolumes::default();
+        let mut of_pods: Vec<Vec<VolumeClaimId>> = Vec::with_capacity(seated.len());
+        for (pod, choice) in &*seated {
+            let profile = self.settings.profile_of(pod);
+            let at = self.facts.nodes.find(&choice.node);
+            let node = at.map(|at| filters::node_of(self.facts.nodes.get(at)));
+            let mounts = Mounts::new(&pod.shape, &self.facts.volumes, &profile.filters).unwrap_or_default();
+            of_pods.push(mounts.unbound().map(|unbound| unbound.claim.id.clone()).collect());
+            node.into_iter().for_each(|node| joint.add(&mounts, node));
+        }
+        let plans = joint.plans(&self.facts.volumes).map_err(|_| GangReason::DevicesNotFoundAgain)?;
+        for ((_, choice), claims) in seated.iter_mut().zip(of_pods) {
+            let is_its = |plan: &&VolumePlan| claims.contains(&plan.claim.id);
+            choice.volumes = plans.iter().filter(is_its).cloned().collect();
+        }
+        Ok(())
     }
 }

@@ -38,6 +38,10 @@ const AROUND: Wakes = Wakes::of(&[
     Wake::VolumeClaim,
     Wake::Volume,
     Wake::StorageClass,
+    Wake::StorageNode,
+    Wake::StorageDriver,
+    Wake::StorageCapacity,
+    Wake::Attachment,
 ]);
 
 impl Cycle<'_> {
@@ -112,10 +116,7 @@ impl Cycle<'_> {
             wakes = wakes.or(Wake::Class.into());
         }
         let is_plain = |shape: &&Arc<Shape>| {
-            shape.spread.is_empty()
-                && shape.near.is_empty()
-                && shape.apart.is_empty()
-                && shape.volume_claims.is_empty()
+            shape.spread.is_empty() && shape.near.is_empty() && shape.apart.is_empty() && !shape.has_volumes()
         };
         let is_around = self.facts.nodes.pods_with_rules() > 0 || !shapes.iter().all(is_plain);
         if is_around { wakes.or(AROUND) } else { wakes }
