@@ -94,12 +94,12 @@ pub(crate) struct Draws {
 }
 
 impl Counters {
-    /// Adds a pool: its counters less what the holders of its devices draw.
-    pub fn add_pool(&mut self, pool: &WholePool, ledger: &Ledger, gates: Gates) {
+    /// Adds a pool: its counters less what the holders of its devices draw. Says what number it has.
+    pub fn add_pool(&mut self, pool: &WholePool, ledger: &Ledger, gates: Gates) -> u32 {
         let number = self.overdrawn.len() as u32;
         self.overdrawn.push(0);
         if pool.counters.is_empty() {
-            return;
+            return number;
         }
         for set in pool.counters.iter().flat_map(|slice| &slice.slice.counter_sets) {
             let start = self.left.len();
@@ -120,6 +120,7 @@ impl Counters {
             let below = self.left[set.slots.clone()].iter().filter(|left| **left < 0).count();
             self.overdrawn[number as usize] += below as u32;
         }
+        number
     }
 
     /// Takes off what allocated devices draw. What they draw is read from the slices, the groups from the holdings, as a

@@ -21,7 +21,7 @@ use crate::constraint::{Numbering, ParsedConstraint};
 use crate::counters::Counters;
 use crate::error::{AllocationError, Place};
 use crate::expressions::Expressions;
-use crate::problem::{Alternative, ParsedClaim, ParsedRequest, Problem, Spot};
+use crate::problem::{Alternative, Others, ParsedClaim, ParsedRequest, Problem, Spot};
 use crate::{DeviceOrder, Question, RESULTS_MAX};
 
 mod candidates;
@@ -49,7 +49,7 @@ pub(crate) fn parse<'q>(
     question: &Question<'q>,
     expressions: &mut Expressions,
 ) -> Result<Problem, AllocationError> {
-    let (spots, holdings, counters) = spots(question);
+    let (spots, holdings, counters, others) = spots(question, expressions);
     let (mut contradictory_pools, mut gathering_pools) = (Vec::new(), Vec::new());
     for pool in question.pools {
         match pool {
@@ -62,6 +62,7 @@ pub(crate) fn parse<'q>(
     }
     let problem = Problem {
         spots,
+        others,
         alternatives: Vec::new(),
         requests: Vec::new(),
         claims: Vec::new(),
@@ -87,8 +88,11 @@ pub(crate) fn parse<'q>(
     Ok(parser.problem)
 }
 
-/// All devices of whole pools in search order, who holds each, and the counters that they draw on.
-fn spots<'q>(question: &Question<'q>) -> (Vec<Spot>, Vec<Option<&'q Holdings>>, Counters) {
+/// Devices in search order, who holds each, the counters that they draw on, and the devices that are left out.
+type SpotList<'q> = (Vec<Spot>, Vec<Option<&'q Holdings>>, Counters, Others);
+
+/// All devices of whole pools of which some request could get a device.
+fn spots<'q>(question: &Question<'q>, expressions: &mut Expressions) -> SpotList<'q> {
     let mut pools: Vec<&'q WholePool> = question
         .pools
         .iter()
@@ -102,11 +106,19 @@ fn spots<'q>(question: &Question<'q>) -> (Vec<Spot>, Vec<Option<&'q Holdings>>, 
     }
     let mut counters = Counters::default();
     let mut spots = Vec::new();
-    for (number, pool) in pools.into_iter().enumerate() {
-        counters.add_pool(pool, question.ledger, question.gates);
+    let mut others = Others::default();
+    let classes = classes(question);
+    for pool in pools {
+        if let Some(classes) = &classes
+            && pool.here.iter().all(|published| is_of_no_use(classes, published, expressions))
+        {
+            others.add(pool);
+            continue;
+        }
+        let number = counters.add_pool(pool, question.ledger, question.gates);
         for published in &pool.here {
             for at in 0..published.slice.devices.len() {
-                spots.push(spot(question, &mut counters, number as u32, published, at));
+                spots.push(spot(question, &mut counters, number, published, at));
             }
         }
     }
@@ -114,7 +126,43 @@ fn spots<'q>(question: &Question<'q>) -> (Vec<Spot>, Vec<Option<&'q Holdings>>, 
         spots.sort_by_key(|(spot, _)| readiness(spot, question));
     }
     let (spots, holdings) = spots.into_iter().unzip();
-    (spots, holdings, counters)
+    (spots, holdings, counters, others)
+}
+
+/// The classes that requests name; nothing if one of them is not there.
+fn classes<'q>(question: &Question<'q>) -> Option<Vec<&'q Class>> {
+    let mut found: Vec<&Class> = Vec::new();
+    for ask in question.claims.iter().flat_map(|claim| &claim.spec().requests).flat_map(asks) {
+        if !found.iter().any(|class| class.name == ask.class) {
+            found.push(question.classes.get(&ask.class)?);
+        }
+    }
+    Some(found)
+}
+
+fn asks(request: &Request) -> impl Iterator<Item = &Ask> {
+    let (exactly, alternatives) = match &request.wish {
+        Wish::Exactly(ask) => (Some(ask), &[][..]),
+        Wish::FirstAvailable(asks) => (None, &asks[..]),
+    };
+    exactly.into_iter().chain(alternatives.iter().map(|(_, ask)| ask))
+}
+
+/// Whether none of these classes picks a device of a slice, for certain and without an error.
+fn is_of_no_use(classes: &[&Class], published: &Published, expressions: &mut Expressions) -> bool {
+    published.unreadable.is_empty()
+        && classes.iter().all(|class| {
+            let picks_none = |selector: &Option<Arc<str>>| {
+                let matches = selector.as_ref().map(|selector| expressions.matches(selector, published));
+                matches.is_some_and(|matches| {
+                    matches.is_ok_and(|matches| {
+                        matches.failures.is_empty() && matches.matching.count_ones(..) == 0
+                    })
+                })
+            };
+            // Later selectors are not looked at for devices that the first leaves out.
+            class.selectors.first().is_some_and(picks_none)
+        })
 }
 
 /// How far a device is from being usable: not at all, attached to the node, or yet to be attached.

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use cluster::ledger::Holder;
+use cluster::pools::WholePool;
 use cluster::published::Published;
 use fixedbitset::FixedBitSet;
 use gates::Gates;
@@ -27,6 +28,7 @@ use crate::refusal::StageCount;
 #[derive(PartialEq, Debug)]
 pub(crate) struct Problem {
     pub spots: Vec<Spot>,
+    pub others: Others,
     /// One for each way to satisfy each request, in order.
     pub alternatives: Vec<Alternative>,
     pub requests: Vec<ParsedRequest>,
@@ -39,6 +41,39 @@ pub(crate) struct Problem {
     pub contradictory_pools: Vec<(PoolId, String)>,
     /// Pools of which slices are missing.
     pub gathering_pools: Vec<PoolId>,
+}
+
+/// Devices of pools of which no request could get one. They are only counted, as everything else about them changes nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Others {
+    pub devices: usize,
+    /// How many of them have to be made ready, declare groups, or do both.
+    pub preparing: usize,
+    pub grouped: usize,
+    pub both: usize,
+}
+
+impl Others {
+    /// Counts the devices of one more pool.
+    pub fn add(&mut self, pool: &WholePool) {
+        for device in pool.here.iter().flat_map(|published| &published.slice.devices) {
+            let (prepares, groups) = (device.needs_preparation(), device.declares_groups());
+            self.devices += 1;
+            self.preparing += usize::from(prepares);
+            self.grouped += usize::from(groups);
+            self.both += usize::from(prepares && groups);
+        }
+    }
+
+    /// How many are seen by who understands preparation and groups, or does not.
+    pub fn understood(&self, preparation: bool, groups: bool) -> usize {
+        match (preparation, groups) {
+            (true, true) => self.devices,
+            (false, true) => self.devices - self.preparing,
+            (true, false) => self.devices - self.grouped,
+            (false, false) => self.devices + self.both - self.preparing - self.grouped,
+        }
+    }
 }
 
 /// A device at its place in the search order.

@@ -1,5 +1,7 @@
-//! Seats for trees of thousands of groups in one turn, without any API: how long it takes to find them all, or to say what is missing.
+//! Seats for trees of thousands of groups in one turn, without any API: how long it takes to find them all, or to say what is missing, and
+//! to have all members bound.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cluster::change::{Change, GroupChange};
@@ -10,11 +12,11 @@ use model::claim::Class;
 use model::group::{Composite, Group, GroupId};
 use model::pod::{Pod, Resources, Shape};
 use scheduler::engine::{Effect, Engine, Input};
-use scheduler::write::Write;
+use scheduler::write::{Write, WriteOutcome};
 
 use crate::clock::worked;
 use crate::considering;
-use crate::schedule::{NOW, claim, node, pod, slice};
+use crate::schedule::{NOW, Run, claim, node, pod, slice, written};
 
 /// How long a turn may take.
 const MS_MAX: f64 = 1_000.0;
@@ -25,6 +27,9 @@ const WORK_MAX: u64 = 40_000;
 
 /// Members of each group.
 const MEMBERS: usize = 2;
+
+/// Pods by name.
+type Pods = BTreeMap<Arc<str>, Pod>;
 
 /// A cluster of racks, and a tree of groups that are alike.
 #[derive(Clone, Copy)]
@@ -74,31 +79,35 @@ struct Outcome {
     seated: usize,
     told: String,
     ms: f64,
+    /// Until all writes are answered, and what they changed is told.
+    all_ms: f64,
+    bound: usize,
     work: u64,
 }
 
 /// Takes one turn for each case, and says how long it took.
 pub(crate) fn run() -> anyhow::Result<()> {
-    println!("trees                    groups  nodes  seated        ms  nominal ms");
+    println!("trees                    groups  nodes  seated        ms  nominal ms  ms with all writes");
     let mut slowest = 0.0_f64;
     for case in CASES {
-        let Outcome { seated, told, ms, work } = turn(cluster(case));
+        let Outcome { seated, told, ms, all_ms, bound, work } = turn(cluster(case));
         let nominal = work as f64 / 1e6;
         println!(
-            "{:23}  {:6}  {:5}  {seated:6}  {ms:8.2}  {nominal:10.2}",
+            "{:23}  {:6}  {:5}  {seated:6}  {ms:8.2}  {nominal:10.2}  {all_ms:18.2}",
             case.name, case.groups, case.nodes
         );
         let wanted = if case.fits { case.groups * MEMBERS } else { 0 };
         anyhow::ensure!(seated == wanted, "{wanted} members should have been seated: {told}");
-        slowest = slowest.max(ms);
+        anyhow::ensure!(bound == wanted, "{wanted} members should have been bound, and {bound} are");
+        slowest = slowest.max(all_ms);
     }
     let met = if slowest < MS_MAX { "met" } else { "not met" };
-    println!("goal: a tree of thousands of groups in under {MS_MAX} ms: {met}");
+    println!("goal: a tree of thousands of groups, with all its writes, in under {MS_MAX} ms: {met}");
     Ok(())
 }
 
 /// One turn, and what came of it.
-fn turn(mut engine: Engine) -> Outcome {
+fn turn((mut engine, pods): (Engine, Pods)) -> Outcome {
     let began = worked();
     let (effects, work) = considering::turn(&mut engine, NOW, 1);
     let ms = (worked() - began).as_secs_f64() * 1e3;
@@ -109,7 +118,33 @@ fn turn(mut engine: Engine) -> Outcome {
         _ => None,
     });
     let seated = effects.iter().filter(is_seat).count();
-    Outcome { seated, told: told.unwrap_or_default(), ms, work }
+    let bound = carry_out(&mut engine, &pods, effects);
+    let all_ms = (worked() - began).as_secs_f64() * 1e3;
+    Outcome { seated, told: told.unwrap_or_default(), ms, all_ms, bound, work }
+}
+
+/// Answers all writes, tells what they changed, and counts who is bound in the end.
+fn carry_out(engine: &mut Engine, pods: &Pods, mut effects: Vec<Effect>) -> usize {
+    let mut bound = 0;
+    while !effects.is_empty() {
+        let mut next = Vec::new();
+        for effect in effects {
+            let Effect::Submit(id, write) = effect else { continue };
+            let change = match &write {
+                Write::Bind { pod, node, .. } => {
+                    bound += 1;
+                    let pod = Pod { node: Some(node.clone()), ..pods[&pod.name].clone() };
+                    Some(Change::PodApplied(Arc::new(pod)))
+                }
+                Write::Allocate { .. } => written(&write, &mut Run::default()),
+                _ => None,
+            };
+            next.extend(change.into_iter().flat_map(|change| engine.handle(NOW, Input::Changed(change))));
+            next.extend(engine.handle(NOW, Input::Settled(id, WriteOutcome::Done)));
+        }
+        effects = next;
+    }
+    bound
 }
 
 fn id(name: &str) -> GroupId {
@@ -128,7 +163,8 @@ fn composite(name: &str, groups: usize, level: Option<&str>, parent: Option<&str
 }
 
 /// An engine that knows racks of 40 nodes, rows of five racks, and a tree that waits.
-fn cluster(case: Case) -> Engine {
+fn cluster(case: Case) -> (Engine, Pods) {
+    let mut pods = Pods::new();
     let gates = [Gate::GenericWorkload, Gate::TopologyAwareWorkloadScheduling, Gate::CompositePodGroup];
     let mut engine = Engine::new(Settings {
         profiles: vec![Arc::new(Profile::named("supercargo"))],
@@ -178,10 +214,12 @@ fn cluster(case: Case) -> Engine {
             let requests = Resources { cpu_milli: (case.cpu_milli)(group), ..Resources::default() };
             let shape = Shape { scored: requests.clone(), requests, ..Shape::clone(&pod.shape) };
             let group = Some(name.as_str().into());
-            fact(Change::PodApplied(Arc::new(Pod { group, shape: Arc::new(shape), ..pod })));
+            let pod = Pod { group, shape: Arc::new(shape), ..pod };
+            pods.insert(pod.id.name.clone(), pod.clone());
+            fact(Change::PodApplied(Arc::new(pod)));
         }
     }
-    engine
+    (engine, pods)
 }
 
 #[cfg(test)]
@@ -195,13 +233,9 @@ mod tests {
             let small =
                 Case { groups: case.groups / 20, nodes: case.nodes / 20, inner: case.inner / 20, ..case };
             for case in [small, Case { groups: small.groups * 2, nodes: small.nodes * 2, ..small }] {
-                let Outcome { seated, told, work, .. } = turn(cluster(case));
-                assert_eq!(
-                    seated,
-                    if case.fits { case.groups * MEMBERS } else { 0 },
-                    "{}: {told}",
-                    case.name
-                );
+                let Outcome { seated, told, bound, work, .. } = turn(cluster(case));
+                let wanted = if case.fits { case.groups * MEMBERS } else { 0 };
+                assert_eq!((seated, bound), (wanted, wanted), "{}: {told}", case.name);
                 assert!(case.fits || !told.contains("reached its limit"), "{}: {told}", case.name);
                 let most = WORK_MAX * (case.groups + case.nodes) as u64;
                 assert!(work < most, "{}: {work} and {most}", case.name);

@@ -38,15 +38,18 @@ impl Parser<'_, '_> {
     ) -> FixedBitSet {
         let mut open = FixedBitSet::with_capacity(self.problem.spots.len());
         open.insert_range(..);
-        alternative.note(Stage::Published, &open);
+        let (others, binding) = (self.problem.others, self.binding_is_on());
+        alternative.note_beside(Stage::Published, &open, others.devices);
         // Such devices are as good as not published: whoever wants all devices does without them.
-        if !self.binding_is_on() {
+        if !binding {
             keep(&self.problem.spots, &mut open, |spot| !spot.device().needs_preparation());
-            alternative.note(Stage::Off(Gate::DRADeviceBindingConditions), &open);
+            let others = others.understood(false, true);
+            alternative.note_beside(Stage::Off(Gate::DRADeviceBindingConditions), &open, others);
         }
         if !self.groups_are_on() {
             keep(&self.problem.spots, &mut open, |spot| !spot.device().declares_groups());
-            alternative.note(Stage::Off(Gate::DRADeviceCompatibilityGroups), &open);
+            let others = others.understood(binding, false);
+            alternative.note_beside(Stage::Off(Gate::DRADeviceCompatibilityGroups), &open, others);
         }
         for (index, expression) in class.selectors.iter().enumerate() {
             self.test(
@@ -267,7 +270,12 @@ fn keep(spots: &[Spot], open: &mut FixedBitSet, wanted: impl Fn(&Spot) -> bool) 
 
 impl Alternative {
     fn note(&mut self, stage: Stage, open: &FixedBitSet) {
-        self.stages.push(StageCount { stage, left: open.count_ones(..) });
+        self.note_beside(stage, open, 0);
+    }
+
+    /// The same with devices that are counted elsewhere.
+    fn note_beside(&mut self, stage: Stage, open: &FixedBitSet, others: usize) {
+        self.stages.push(StageCount { stage, left: open.count_ones(..) + others });
     }
 
     /// Marks a device that ends the search when it is looked at.

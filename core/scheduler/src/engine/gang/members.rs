@@ -182,13 +182,25 @@ impl Engine {
             self.forget_plan(&id);
         }
         // Those who are left may be too few.
-        self.look_at_gang(self.now, &id);
+        self.look_again(self.now, &id);
         self.close_seat(self.now, &id, &pod.uid);
+    }
+
+    /// Looks again at a gang that gained nobody who wants a node. Of a tree nobody wants one if it is not queued, and to see that anew for
+    /// each of its members takes long.
+    fn look_again(&mut self, now: Timestamp, id: &GroupId) {
+        let key = self.facts.groups.key_for(id);
+        if !matches!(key, Key::Tree(_)) || self.queue.contains(&key) {
+            self.look_at_gang(now, id);
+        }
     }
 
     /// Nobody of a group waits any more: if that is so for all of its tree, nothing is being made free for it.
     fn forget_plan(&mut self, id: &GroupId) {
         let root = self.facts.groups.root_or_self(id);
+        if !self.plans.gangs.contains_key(&root) {
+            return;
+        }
         if self.facts.groups.leaves_of(&root).iter().all(|leaf| self.facts.groups.waiting(leaf).is_none()) {
             self.plans.gangs.remove(&root);
         }
@@ -231,7 +243,7 @@ impl Engine {
     /// A pod was found on a node: with it, those of its gang that wait may be enough.
     pub(crate) fn join_gang(&mut self, now: Timestamp, pod: &Pod) {
         if let Some(id) = self.facts.groups.gang_of(pod) {
-            self.look_at_gang(now, &id);
+            self.look_again(now, &id);
         }
     }
 
