@@ -4,7 +4,6 @@
 //! They run side by side and take turns, and the best turn of each counts, so that a busy moment of the machine does not
 //! fall on one of them alone. Without the real one only ours is measured.
 
-mod contestant;
 mod load;
 
 use std::path::{Path, PathBuf};
@@ -13,7 +12,7 @@ use std::{env, fs, process};
 
 use clap::Args;
 
-use contestant::{Contestant, Program};
+use crate::contestant::{Contestant, Program};
 
 /// How often each server gets its turn.
 const TURNS: usize = 3;
@@ -87,7 +86,7 @@ impl Apiserver {
         for (at, program) in programs.into_iter().enumerate() {
             let dir = dir.join(at.to_string());
             fs::create_dir_all(&dir)?;
-            let (server, start_empty) = Contestant::start(&program, &dir).await?;
+            let (server, start_empty) = Contestant::start(&program, &dir, &[]).await?;
             load::create(&server.place, 16, WARM_UP, "warm").await?;
             let memory = [server.resident_bytes(), 0, 0];
             let figures = Figures { start_empty, memory, ..Figures::default() };
@@ -129,7 +128,7 @@ impl Apiserver {
         let more = self.startup_objects.saturating_sub(self.pods + self.watched * TURNS + WARM_UP);
         load::create(&entrant.server.place, 16, more, "more").await?;
         entrant.server.stop();
-        let (server, took) = Contestant::start(&entrant.program, &entrant.dir).await?;
+        let (server, took) = Contestant::start(&entrant.program, &entrant.dir, &[]).await?;
         entrant.figures.start_full = Some(took);
         entrant.server = server;
         Ok(())

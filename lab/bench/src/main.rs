@@ -4,6 +4,7 @@
 //! beside ours. Inputs are generated from a seed, so a measurement can be repeated elsewhere.
 //! `cargo run --release -p bench -- apiserver` measures the embedded API server beside a real one, and
 //! `cargo run --release -p bench -- restart` how long it takes to start with a million objects.
+//! `cargo run --release -p bench -- contest` measures our scheduler beside kube-scheduler, on the same API server.
 //! `cargo run --release -p bench -- selectors` measures device selectors; `--features compare` puts `cel` beside them.
 //! `cargo run --release -p bench -- schedule` measures how many pods the engine places in a second, without any API.
 //! `cargo run --release -p bench -- shapes` measures it for the pods that people have: with Services, spread, apart.
@@ -28,6 +29,8 @@ mod clock;
 mod cold;
 mod considering;
 mod contenders;
+mod contest;
+mod contestant;
 mod decode;
 mod fabric;
 mod gang;
@@ -68,6 +71,8 @@ enum Command {
     Decode(decode::Decode),
     /// Put the same load on the embedded API server and, where there is one, on a real one
     Apiserver(apiserver::Apiserver),
+    /// Have our scheduler and, where there is one, kube-scheduler place the same pods on the same API server
+    Contest(contest::Contest),
     /// Find devices for claims on nodes that make it hard, and on many nodes
     Allocate(allocate::Allocate),
     /// Decide where every node has to be looked at, in several lanes
@@ -110,6 +115,7 @@ fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
         Command::Decode(decode) => decode.run(),
         Command::Apiserver(apiserver) => apiserver.run(),
+        Command::Contest(contest) => contest.run(),
         Command::Allocate(allocate) => allocate.run(),
         Command::Cold(cold) => cold.run(),
         Command::Fabric(fabric) => fabric.run(),

@@ -1,5 +1,6 @@
 //! A server that is measured, with all of its processes.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -9,6 +10,7 @@ use anyhow::{Context, bail, ensure};
 use caller::real::Files;
 use caller::{Caller, Launched, Place};
 use hyper::Method;
+use serde_json::json;
 use tokio::time::sleep;
 
 use crate::memory::resident_bytes_of;
@@ -49,24 +51,36 @@ impl Program {
 /// A server that runs.
 pub(crate) struct Contestant {
     pub(crate) place: Place,
+    address: SocketAddr,
+    authority: PathBuf,
     processes: Vec<Launched>,
 }
 
 impl Contestant {
-    /// Starts a server on what an earlier start left in the folder, and says how long that took until it served pods.
-    pub(crate) async fn start(program: &Program, dir: &Path) -> anyhow::Result<(Self, Duration)> {
+    /// Starts a server on what an earlier start left in the folder, and says how long that took until it served pods. Besides what
+    /// it has by itself it has these features.
+    pub(crate) async fn start(
+        program: &Program,
+        dir: &Path,
+        features: &[String],
+    ) -> anyhow::Result<(Self, Duration)> {
         // Certificates of the real one are made by us, and do not count.
         let files = Files::make(dir, TOKEN, &[])?;
         let began = Instant::now();
         let server = match program {
-            Program::Ours(path) => ours(path, dir)?,
+            Program::Ours(path) => ours(path, dir, features)?,
             Program::Real(folder) => {
                 let mut real = files.programs(folder)?;
+                if !features.is_empty() {
+                    real.server.arg(format!("--feature-gates={}", features.join(",")));
+                    real.server.arg("--runtime-config=api/beta=true,api/alpha=true");
+                }
                 let (etcd_log, server_log) = (files.log("etcd")?, files.log("kube-apiserver")?);
                 let server = Launched::start(real.server.stdout(Stdio::null()).stderr(server_log))?;
                 let etcd = Launched::start(real.etcd.stdout(Stdio::null()).stderr(etcd_log))?;
-                let processes = vec![server, etcd];
-                Self { place: Place::new(real.address, real.authority.as_bytes(), TOKEN)?, processes }
+                let place = Place::new(real.address, real.authority.as_bytes(), TOKEN)?;
+                let authority = dir.join("authority.crt");
+                Self { place, address: real.address, authority, processes: vec![server, etcd] }
             }
         };
         server.ready(began).await
@@ -85,6 +99,21 @@ impl Contestant {
         Ok((self, began.elapsed()))
     }
 
+    /// Writes a kubeconfig for the administrator, and says where.
+    pub(crate) fn kubeconfig(&self, dir: &Path) -> anyhow::Result<PathBuf> {
+        let config = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "bench",
+            "clusters": [{ "name": "bench", "cluster": {
+                "server": format!("https://{}", self.address), "certificate-authority": self.authority,
+            } }],
+            "users": [{ "name": "bench", "user": { "token": TOKEN } }],
+            "contexts": [{ "name": "bench", "context": { "cluster": "bench", "user": "bench" } }],
+        });
+        let path = dir.join("kubeconfig");
+        fs::write(&path, config.to_string())?;
+        Ok(path)
+    }
+
     /// Kills all processes.
     pub(crate) fn stop(&mut self) {
         self.processes.clear();
@@ -96,13 +125,15 @@ impl Contestant {
     }
 }
 
-fn ours(path: &Path, dir: &Path) -> anyhow::Result<Contestant> {
+fn ours(path: &Path, dir: &Path, features: &[String]) -> anyhow::Result<Contestant> {
     let mut command = Command::new(path);
+    let dir = &dir.canonicalize()?;
     command.args(["apiserver", "--listen", "127.0.0.1:0", "--admin-token", TOKEN, "--data-dir"]).arg(dir);
+    command.args(["--feature-gates", &features.join(",")]);
     let (process, address) = Launched::listening(&mut command)?;
-    let authority =
-        fs::read(dir.join("pki").join("authority.crt")).context("the server keeps its authority")?;
-    Ok(Contestant { place: Place::new(address, &authority, TOKEN)?, processes: vec![process] })
+    let authority = dir.join("pki").join("authority.crt");
+    let place = Place::new(address, &fs::read(&authority).context("the server keeps its authority")?, TOKEN)?;
+    Ok(Contestant { place, address, authority, processes: vec![process] })
 }
 
 async fn serves_pods(place: &Place) -> bool {
