@@ -1,7 +1,10 @@
 //! What is being written, as far as it counts in a decision.
 
+use std::sync::Arc;
+
 use model::claim::ClaimId;
 use model::identity::PodUid;
+use model::pod::Pod;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What is being written, as far as it counts in a decision.
@@ -11,6 +14,9 @@ pub trait Underway: Sync {
 
     /// Whether a pod on its way is about to use a claim, besides this one.
     fn is_being_reserved(&self, claim: &ClaimId, besides: Option<&str>) -> bool;
+
+    /// The pods on their way that are about to use a claim.
+    fn reserving(&self, claim: &ClaimId) -> Vec<Arc<Pod>>;
 
     /// Whether a claim is about to lose its devices, or to go.
     fn is_given_up(&self, claim: &ClaimId) -> bool;
@@ -37,6 +43,8 @@ pub struct Frozen {
     pub ties: FxHashMap<PodUid, Tie>,
     /// Claims that pods are about to use, with these.
     pub reserved: FxHashMap<ClaimId, Vec<PodUid>>,
+    /// The same, but for pods that were taken back while that is being written.
+    pub reserving: FxHashMap<ClaimId, Vec<Arc<Pod>>>,
     /// Claims that are about to lose their devices, or to go.
     pub given_up: FxHashSet<ClaimId>,
 }
@@ -49,6 +57,10 @@ impl Underway for Frozen {
     fn is_being_reserved(&self, claim: &ClaimId, besides: Option<&str>) -> bool {
         let users = self.reserved.get(claim).into_iter().flatten();
         users.into_iter().any(|user| besides != Some(&**user))
+    }
+
+    fn reserving(&self, claim: &ClaimId) -> Vec<Arc<Pod>> {
+        self.reserving.get(claim).cloned().unwrap_or_default()
     }
 
     fn is_given_up(&self, claim: &ClaimId) -> bool {

@@ -4,10 +4,12 @@
 //! for as long as it is in that stage. Pods on their way are found by the claims that they name.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use decisions::underway::{Frozen, Tie, Underway};
 use model::claim::ClaimId;
 use model::identity::PodUid;
+use model::pod::Pod;
 use model::timestamp::Timestamp;
 use model::volume::VolumeClaimId;
 use rustc_hash::FxHashMap;
@@ -146,11 +148,15 @@ impl Bindings {
     pub fn freeze(&self) -> Frozen {
         let mut frozen =
             Frozen { given_up: self.giving_back.claims().cloned().collect(), ..Frozen::default() };
+        let reserved = &mut frozen.reserved;
         let mut reserve = |claim: &ClaimId, user: &str| {
-            frozen.reserved.entry(claim.clone()).or_default().push(user.into());
+            reserved.entry(claim.clone()).or_default().push(user.into());
         };
         for binding in self.iter() {
             binding.claims().for_each(|claim| reserve(claim, &binding.pod.uid));
+            for claim in binding.claims() {
+                frozen.reserving.entry(claim.clone()).or_default().push(binding.pod.clone());
+            }
         }
         for (open, user) in self.abandoned.values() {
             open.part.claim().into_iter().for_each(|claim| reserve(claim, &user.uid));
@@ -171,6 +177,11 @@ impl Underway for Bindings {
         let is_written =
             |(open, user): &(OpenWrite, Consumer)| is_other(&user.uid) && open.part.claim() == Some(claim);
         self.by_claim.get(claim).into_iter().flatten().any(uses) || self.abandoned.values().any(is_written)
+    }
+
+    fn reserving(&self, claim: &ClaimId) -> Vec<Arc<Pod>> {
+        let named = self.by_claim.get(claim).into_iter().flatten().filter_map(|uid| self.get(uid));
+        named.filter(|binding| binding.has_part(claim)).map(|binding| binding.pod.clone()).collect()
     }
 
     fn is_given_up(&self, claim: &ClaimId) -> bool {

@@ -380,6 +380,8 @@ pub enum WaitReason {
     Negotiating,
     /// It is not known yet whether a node will do.
     Undecided,
+    /// It has a node, and waits there for binding conditions of its devices.
+    DevicesPending,
 }
 
 /// What became of a write. It is told when it is certain: while a call has no answer, whoever carries the write out reads

@@ -49,8 +49,9 @@ impl Situation<'_> {
             Err(_) if self.is_cut() => None,
             Err(refusal) => {
                 // A pod that is on a node did not ask whether there is room, and nobody goes for that. Nor has anybody to go if a
-                // claim that nobody uses gives its devices back.
-                let may_preempt = pod.node.is_none() && refusal.in_the_way().is_none();
+                // claim that nobody uses gives its devices back, or while it is known in a moment whether the pod gets a claim.
+                let may_preempt =
+                    pod.node.is_none() && refusal.in_the_way().is_none() && !refusal.awaits_write();
                 let attempt = may_preempt.then(|| {
                     let mut cycle = self.cycle();
                     cycle.lift_plans(pod);

@@ -39,5 +39,6 @@ pub use self::settings::FilterSettings;
 pub(crate) use self::spread::{SpreadCounts, among, counted, counted_pods};
 pub(crate) use self::taints::{keeps_off, tolerates};
 pub(crate) use self::unbound::Unbound;
+pub(crate) use self::unschedulable::check as unschedulable;
 pub use self::volumes::Mounts;
 pub use crate::values::filter_set::{Filter, FilterSet};

@@ -52,6 +52,7 @@ impl Default for ScoreSettings {
                 (Score::Devices, 2),
                 (Score::Balanced, 1),
                 (Score::Images, 1),
+                (Score::ReadyDevices, 3),
             ],
             strategy: Strategy::default(),
             storage: vec![(0, 100), (100, 0)],

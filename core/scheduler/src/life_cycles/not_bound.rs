@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use decisions::driven_off::DrivenOff;
 use decisions::not_ready::{ClaimLost, NotReady};
 use decisions::reason::ClaimReason;
 use model::claim::ClaimId;
@@ -32,6 +33,8 @@ pub(crate) enum NotBound {
     NotReady(NotReady),
     /// It does not get its volumes.
     Volume(VolumeFailure),
+    /// It may not go to its node any more, or not with its devices.
+    DrivenOff(DrivenOff),
     /// A more important pod needs its place.
     Preempted,
     /// Its gang is not bound.
@@ -121,6 +124,7 @@ impl fmt::Display for NotBound {
             NotBound::Clash(reason) => reason.fmt(out),
             NotBound::NotReady(why) => why.fmt(out),
             NotBound::Volume(why) => why.fmt(out),
+            NotBound::DrivenOff(why) => why.fmt(out),
             NotBound::Preempted => out.write_str("preempted by a higher priority pod before it was bound"),
             NotBound::Gang(fell) => fell.fmt(out),
         }

@@ -25,7 +25,7 @@ use model::timestamp::Timestamp;
 use model::volume::{Volume, VolumeClaim, VolumeOwner};
 use model::workload::Replica;
 use scheduler::engine::{Announcement, ConsiderationId, ConsiderationOutcome, Effect, Engine, Input};
-use scheduler::write::{ClaimFootprint, Preemptor, Write, WriteId, WriteOutcome};
+use scheduler::write::{ClaimFootprint, Preemptor, WaitReason, Write, WriteId, WriteOutcome};
 use selector::SliceRevision;
 
 pub const START: Timestamp = Timestamp::from_micros(1_000_000_000);
@@ -49,6 +49,8 @@ pub struct World {
     pub lingering: bool,
     /// Counts what is written to claims.
     pub revision: u64,
+    /// What the condition of each pod says of why it waits.
+    pub conditions: BTreeMap<PodUid, (WaitReason, String)>,
     /// What is negotiated about pods.
     pub contexts: BTreeMap<PodId, PodContext>,
     /// What takes long to decide waits until the test lets it be considered.
@@ -95,6 +97,7 @@ pub fn world() -> World {
         made: 0,
         lingering: false,
         revision: 0,
+        conditions: BTreeMap::new(),
         contexts: BTreeMap::new(),
         holds_considerations: false,
         to_consider: Vec::new(),
@@ -243,6 +246,7 @@ fn held(claim: &ClaimId, allocation: &Allocation, shares: &[Arc<str>]) -> Alloca
             groups: grant.groups.clone(),
             consumed: grant.share.clone().unwrap_or_default(),
         },
+        tolerations: grant.tolerations.clone(),
     });
     Allocated { nodes: allocation.nodes.clone(), held: held.collect() }
 }
@@ -591,6 +595,10 @@ impl World {
             }
             Write::Evict { pod, .. } => {
                 self.let_go(&pod.name);
+                return Ok(());
+            }
+            Write::Note { uid, reason, message, .. } => {
+                self.conditions.insert(uid.clone(), (*reason, message.clone()));
                 return Ok(());
             }
             Write::NoteResources { uid, claims, .. } => {

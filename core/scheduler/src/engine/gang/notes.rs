@@ -124,7 +124,8 @@ impl Engine {
     #[must_use]
     pub fn next_note(&self) -> Option<Timestamp> {
         let undecided = self.outbox.considerations.next_time();
-        let times = [self.gangs.notes.next_time(), self.gangs.gated.next_time(), undecided];
+        let times =
+            [self.gangs.notes.next_time(), self.gangs.gated.next_time(), undecided, self.next_wait_noted()];
         times.into_iter().flatten().min()
     }
 }
