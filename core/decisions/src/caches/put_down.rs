@@ -69,6 +69,11 @@ impl Inquiries {
         self.refused.get(&at).cloned()
     }
 
+    /// Whether it is known why a node has no devices.
+    pub(crate) fn has_refused(&self, at: NodeIdx) -> bool {
+        self.refused.contains_key(&at)
+    }
+
     /// Notes why a node has no devices.
     pub(crate) fn refuse(&mut self, at: NodeIdx, why: &NoDevices) {
         if !self.asks_twice {

@@ -34,12 +34,14 @@ pub(crate) struct Ahead {
 }
 
 impl Ahead {
-    /// The answer for the first of these nodes, if it is known ahead. The others come next.
+    /// The answer for the first of these nodes, if it is known ahead. The others come next, but for those of which it is kept that they
+    /// have no devices.
     pub(crate) fn next(
         &mut self,
         cycle: &mut Cycle<'_>,
         nodes: &[NodeIdx],
         claims: &PodClaims,
+        keeps: bool,
     ) -> Option<Reply> {
         if cycle.caches.lanes.count() == 1 || !claims.need_devices() {
             return None;
@@ -48,8 +50,9 @@ impl Ahead {
         // The first may have all that is needed, and the more were asked for in vain, the more will be.
         let most = cycle.batch_max(QUESTION_MIN).min(2 * self.asked).min(nodes.len());
         if self.answers.is_empty() && most >= 2 * part_min(&*cycle.caches.lanes, QUESTION_MIN) {
-            let nodes = &nodes[..most];
-            let answers = cycle.side_by_side((most, QUESTION_MIN), |cycle, number, expressions| {
+            let is_open = |at: &NodeIdx| !keeps || !cycle.caches.inquiries.has_refused(*at);
+            let nodes: Vec<NodeIdx> = nodes.iter().copied().filter(is_open).take(most).collect();
+            let answers = cycle.side_by_side((nodes.len(), QUESTION_MIN), |cycle, number, expressions| {
                 cycle.ask_ahead(nodes[number], claims, expressions)
             });
             self.answers.extend(answers);

@@ -64,12 +64,12 @@ impl Cycle<'_> {
         let keeps = self.caches.work.is_sliced();
         let mut ahead = Ahead::default();
         for (number, at) in candidates.iter().enumerate() {
-            let known = ahead.next(self, &candidates[number..], claims);
             if let Some(none) = self.caches.inquiries.refused(*at).filter(|_| keeps) {
                 self.caches.work.spend(work::GLANCE);
                 found.others.push((*at, none));
                 continue;
             }
+            let known = ahead.next(self, &candidates[number..], claims, keeps);
             let share = self.caches.work.limit_to_share(candidates.len());
             match self.devices_at(*at, claims, known) {
                 Ok(allocations) => found.nodes.push((*at, allocations)),
