@@ -135,12 +135,12 @@ impl<'f> Trial<'f> {
     /// Plans a volume for a pod.
     pub fn plan(&mut self, pod: &PodUid, plan: &VolumePlan) {
         self.done.push(Done::Planned(pod.clone(), plan.claim.id.clone()));
-        self.facts.volumes.plan(pod, plan);
+        Arc::make_mut(&mut self.facts.volumes).plan(pod, plan);
     }
 
     fn undo(&mut self, done: Done) {
         match done {
-            Done::Planned(pod, claim) => self.facts.volumes.unplan(&pod, &claim),
+            Done::Planned(pod, claim) => Arc::make_mut(&mut self.facts.volumes).unplan(&pod, &claim),
             Done::Took(held) => self.facts.claims.give_back(&held),
             Done::GaveBack(held) => self.facts.claims.take(&held),
             Done::Seated(uid) => {

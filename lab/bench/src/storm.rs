@@ -124,7 +124,7 @@ impl Storm {
                 };
                 let holder = state.wish.id.clone().into();
                 let holding = Holding { holder, groups: Default::default(), consumed: Default::default() };
-                let held = vec![Held { device, share: None, holding }];
+                let held = vec![Held { device, share: None, holding, tolerations: Vec::new() }];
                 state.allocation = Some(Arc::new(Allocated { nodes: None, held }));
                 state.reserved_for = vec![(&pod.uid).into()];
                 fact(Change::ClaimApplied(Box::new(state)));

@@ -261,7 +261,12 @@ fn there(fact: &mut impl FnMut(Change), at: usize, number: usize, devices: Range
         let PoolId { driver, pool } = published.slice.pool.clone();
         let holder = state.wish.id.clone().into();
         let holding = Holding { holder, groups: Default::default(), consumed: Default::default() };
-        Held { device: DeviceId { driver, pool, device: device.name.clone() }, share: None, holding }
+        Held {
+            device: DeviceId { driver, pool, device: device.name.clone() },
+            share: None,
+            holding,
+            tolerations: Vec::new(),
+        }
     });
     let held = held.collect();
     state.allocation = Some(Arc::new(Allocated { nodes: None, held }));

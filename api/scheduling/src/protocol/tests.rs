@@ -382,7 +382,7 @@ fn writes_that_met_at_an_object_do_not_meet_there_again() {
         }
         pauses
     };
-    let all: std::collections::BTreeSet<Vec<Duration>> = (0..20).map(|write| pauses(write << 16)).collect();
+    let all: BTreeSet<Vec<Duration>> = (0..20).map(|write| pauses(write << 16)).collect();
     assert_eq!(all.len(), 20, "each write has pauses of its own");
     assert_eq!(pauses(7), pauses(7), "which follow from its seed");
 }

@@ -216,11 +216,15 @@ impl Cycle<'_> {
         if takes_of_node && self.is_touched(at, before) {
             return false;
         }
+        // A volume that was planned for the pod may be planned for another by now.
+        if !choice.volumes.is_empty() && !Arc::ptr_eq(&self.facts.volumes, &before.facts.volumes) {
+            return false;
+        }
         let found = filters::anywhere(shape, settings)
             .and_then(|()| filters::fixed(shape, filters::node_of(state), settings))
             .and_then(|()| filters::usage(shape, state, settings))
             .and_then(|()| Mounts::new(shape, &self.facts.volumes, settings))
-            .and_then(|mounts| mounts.check(filters::node_of(state)));
+            .and_then(|mounts| mounts.check(state, &self.facts.volumes));
         found.is_ok()
     }
 
@@ -251,7 +255,9 @@ impl Cycle<'_> {
         let state = self.facts.nodes.get(at);
         around.check(state)?;
         let who = (&*pod.uid, pod.priority);
-        self.check_beside_nominees(shape, who, state, Beside::Counted(&mut around), settings)
+        let mounts = Mounts::new(shape, &self.facts.volumes, settings)?;
+        let rules = (settings, Some(&mounts));
+        self.check_beside_nominees(shape, who, state, Beside::Counted(&mut around), rules)
     }
 
     /// The pods of one node that have to go for a pod, as things stand.

@@ -46,7 +46,7 @@ pub fn compare(settings: &Settings, facts: &Facts, pod: &Pod) -> Vec<NodeScores>
         namespaces: &facts.namespaces,
         images: &facts.images,
         companions: companions.as_ref(),
-        volumes: Some((&mounts, &facts.volumes)).filter(|_| shape.has_volumes()),
+        volumes: Some((&mounts, &*facts.volumes)).filter(|_| shape.has_volumes()),
         settings: &profile.scores,
     };
     let by_kind = scores::by_kind(shape, &candidates, &view);

@@ -66,7 +66,7 @@ impl Cycle<'_> {
             namespaces: &self.facts.namespaces,
             images: &self.facts.images,
             companions,
-            volumes: mounts.as_ref().map(|mounts| (mounts, &self.facts.volumes)),
+            volumes: mounts.as_ref().map(|mounts| (mounts, &*self.facts.volumes)),
             settings: &profile.scores,
         };
         let mut totals = scores::totals(&pod.shape, &candidates, &view, &*self.caches.lanes);

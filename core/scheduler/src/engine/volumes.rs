@@ -32,7 +32,7 @@ impl Engine {
     /// Plans volumes for a pod that sets off, and has written what is not so yet.
     pub(crate) fn take_volumes(&mut self, pod: &Pod, plans: Vec<VolumePlan>) {
         for plan in plans {
-            self.facts.volumes.plan(&pod.uid, &plan);
+            Arc::make_mut(&mut self.facts.volumes).plan(&pod.uid, &plan);
             let claim = plan.claim.clone();
             let (revision, write) = self.volume_write(pod, &plan);
             if let Some(binding) = self.bindings.get_mut(&pod.uid) {
@@ -139,7 +139,8 @@ impl Engine {
 
     /// A pod has its volumes.
     pub(super) fn end_plans(&mut self, pod: &PodUid, volumes: &[PlannedVolume]) {
-        volumes.iter().for_each(|volume| self.facts.volumes.unplan(pod, &volume.plan.claim.id));
+        let known = Arc::make_mut(&mut self.facts.volumes);
+        volumes.iter().for_each(|volume| known.unplan(pod, &volume.plan.claim.id));
     }
 
     /// A pod is on its way no more: what was planned for it can be had by others.

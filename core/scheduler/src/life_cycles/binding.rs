@@ -247,7 +247,10 @@ impl Binding {
     /// Whether it waits for something else than answers to its writes, and would notice if its node went.
     pub fn is_waiting(&self) -> bool {
         match self.stage {
-            BindingStage::Settling { .. } | BindingStage::Readying { .. } | BindingStage::Held { .. } => true,
+            BindingStage::Settling { .. }
+            | BindingStage::Mounting { .. }
+            | BindingStage::Readying { .. }
+            | BindingStage::Held { .. } => true,
             BindingStage::Writing
             | BindingStage::Binding(_)
             | BindingStage::Failing(_)
