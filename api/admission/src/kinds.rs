@@ -2,6 +2,7 @@
 
 mod capacity;
 mod change;
+mod claim_control;
 mod claim_spec;
 mod claim_status;
 mod composite_pod_group;

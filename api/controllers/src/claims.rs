@@ -92,7 +92,8 @@ pub fn decide(claim: &ResourceClaim, around: &Around<'_>) -> ClaimAction {
     // given it anew.
     let is_forgotten = is_classic && claim.status.allocation.is_some() && !around.is_wanted && !is_kept;
     let is_free = remaining.is_empty() && ((was_used && !is_kept) || goes || is_forgotten);
-    let frees = is_free && is_protected(claim);
+    // Who asked for the devices back may have put a protection of its own on the claim: it goes without them.
+    let frees = is_free && is_protected(claim) && !is_classic;
     // Devices that a driver's controller gave are its own to take back.
     let asks = is_free && is_classic && !control::is_leaving(claim);
     if asks && control::form(claim) == Form::Annotations && !goes {

@@ -12,6 +12,7 @@ use admission::{Context, Surroundings, stored_kind};
 use gates::Gates;
 use model::timestamp::Timestamp;
 use objects::core::node::Node;
+use objects::resource::class::DeviceClass;
 use objects::scheduling::priority_class::PriorityClass;
 use parking_lot::{Mutex, RwLock};
 use schema::table;
@@ -321,6 +322,11 @@ impl Surroundings for Registry {
             *known = (revisions, classes.min_by_key(|class| class.value));
         }
         known.1.clone()
+    }
+
+    fn device_class(&self, name: &str) -> Option<DeviceClass> {
+        let class = self.one("resource.k8s.io/v1", "DeviceClass", &Key::new("", name))?;
+        serde_json::from_value(class).ok()
     }
 
     fn nodes(&self, wanted: &dyn Fn(&Node) -> bool) -> Vec<Node> {

@@ -17,7 +17,7 @@ use objects::Object;
 use objects::core::node::Node;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
-use objects::resource::class::DeviceTaintRule;
+use objects::resource::class::{DeviceClass, DeviceTaintRule};
 use objects::scheduling::priority_class::PriorityClass;
 use schema::{Scope, table};
 use selector::SliceRevision;
@@ -442,6 +442,11 @@ impl Surroundings for World {
 
     fn default_priority_class(&self) -> Option<PriorityClass> {
         None
+    }
+
+    fn device_class(&self, name: &str) -> Option<DeviceClass> {
+        let classes = self.all::<DeviceClass>().unwrap_or_default();
+        classes.into_iter().find(|class| class.metadata.name == name)
     }
 
     fn nodes(&self, wanted: &dyn Fn(&Node) -> bool) -> Vec<Node> {

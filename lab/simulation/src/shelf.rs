@@ -13,6 +13,7 @@ use gates::Gates;
 use model::timestamp::Timestamp;
 use objects::Object;
 use objects::core::node::Node;
+use objects::resource::class::DeviceClass;
 use objects::scheduling::priority_class::PriorityClass;
 use scheduling::request::{ApiCall, Verb};
 use schema::{Kind, Scope, table};
@@ -377,6 +378,10 @@ impl Surroundings for Shelf {
     fn default_priority_class(&self) -> Option<PriorityClass> {
         let classes = self.read_all::<PriorityClass>().map(|(_, class)| class);
         classes.filter(|class| class.global_default).min_by_key(|class| class.value)
+    }
+
+    fn device_class(&self, name: &str) -> Option<DeviceClass> {
+        self.read("", name)
     }
 
     fn nodes(&self, wanted: &dyn Fn(&Node) -> bool) -> Vec<Node> {

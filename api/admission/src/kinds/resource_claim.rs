@@ -9,6 +9,7 @@ use schema::Path;
 
 use crate::cause::Causes;
 use crate::kind::{Admit, Context, Gated, strip};
+use crate::kinds::claim_control;
 use crate::kinds::claim_spec::{self, RequestNames};
 use crate::kinds::claim_status;
 use crate::metadata;
@@ -50,6 +51,9 @@ impl Admit for ResourceClaim {
         admin_results(self, old, context, causes);
         let names = RequestNames::of(&self.spec.devices);
         claim_status::validate(self, old, &names, causes);
+        if context.gates.enabled(Gate::DRAControlPlaneController) {
+            claim_control::validate(self, old, context, causes);
+        }
     }
 }
 

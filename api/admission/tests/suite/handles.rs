@@ -6,13 +6,22 @@ use admission::{Context, FieldValidation, Identity, Operation, Submission, Surro
 use gates::{Gate, Gates};
 use model::timestamp::Timestamp;
 use objects::core::node::Node;
+use objects::resource::class::DeviceClass;
 use objects::scheduling::priority_class::PriorityClass;
 use schema::table;
 use serde_json::{Value, json};
 
-struct Nothing;
+/// A cluster with a class, if a controller is named that gives its devices.
+struct Classes(Option<&'static str>);
 
-impl Surroundings for Nothing {
+impl Surroundings for Classes {
+    fn device_class(&self, name: &str) -> Option<DeviceClass> {
+        let class = json!({
+            "metadata": { "name": name }, "spec": { "controllerName": self.0? },
+        });
+        serde_json::from_value(class).ok()
+    }
+
     fn namespace_labels(&self, _: &str) -> Option<BTreeMap<String, String>> {
         None
     }
@@ -43,9 +52,14 @@ fn claim(status: &Value) -> Value {
 
 /// What becomes of a status that is written over another.
 fn write(before: &Value, after: &Value, is_on: bool) -> Result<Value, String> {
+    write_beside(&Classes(None), before, after, is_on)
+}
+
+/// The same where a controller gives devices of the claim's class.
+fn write_beside(classes: &Classes, before: &Value, after: &Value, is_on: bool) -> Result<Value, String> {
     let gates = Gates::default().with(Gate::DRAControlPlaneController, is_on);
     let kind = table().kind("resource.k8s.io/v1", "ResourceClaim").expect("it is in the table");
-    let context = Context { now: Timestamp::from_micros(0), gates: &gates, surroundings: &Nothing };
+    let context = Context { now: Timestamp::from_micros(0), gates: &gates, surroundings: classes };
     let submission = Submission {
         kind,
         namespace: "n",
@@ -122,4 +136,43 @@ fn what_was_given_for_one_user_has_one() {
     // What is there already may be reduced step by step.
     let many = used_by(false, &["p", "q", "r"]);
     assert!(write(&many, &used_by(false, &["p", "q"]), true).is_ok());
+}
+
+#[test]
+fn an_allocation_names_the_controller_that_its_class_names() {
+    let of_class = |controller| Classes(Some(controller));
+    let nothing = json!({});
+    let mut nameless = given(1, false, false);
+    nameless["controllerName"] = json!("");
+    let refused = write_beside(&of_class("d.example.com"), &nothing, &nameless, true);
+    let message = "status.controllerName: devices of this class are given by d.example.com";
+    assert_eq!(refused, Err(message.to_owned()));
+    let refused = write_beside(&of_class("other.example.com"), &nothing, &given(1, false, false), true);
+    assert_eq!(
+        refused,
+        Err("status.controllerName: must be other.example.com, as the class says".to_owned())
+    );
+    assert!(write_beside(&of_class("d.example.com"), &nothing, &given(1, true, false), true).is_ok());
+    assert!(
+        write_beside(&of_class("d.example.com"), &nothing, &nameless, false).is_ok(),
+        "the feature is off"
+    );
+    let given = given(1, false, false);
+    let refused = write_beside(&of_class("d.example.com"), &given, &nameless, true);
+    assert_eq!(
+        refused,
+        Err("status.controllerName: must stay d.example.com while the claim is allocated".to_owned())
+    );
+}
+
+#[test]
+fn devices_of_a_driver_are_not_taken_back_unasked() {
+    let refused = write(&given(1, false, false), &json!({}), true);
+    let message = "status.allocation: may be cleared only after d.example.com was asked: set status.deallocationRequested, \
+                   or delete the claim";
+    assert_eq!(refused, Err(message.to_owned()));
+    assert!(write(&given(1, false, true), &json!({}), true).is_ok());
+    let mut ours = given(1, false, false);
+    ours["controllerName"] = json!("");
+    assert!(write(&ours, &json!({}), true).is_ok(), "a scheduler gave them");
 }

@@ -15,6 +15,7 @@ use model::timestamp::Timestamp;
 use objects::Object;
 use objects::core::kinds::Namespace;
 use objects::core::node::Node;
+use objects::resource::class::DeviceClass;
 use objects::scheduling::priority_class::PriorityClass;
 use scheduling::request::{ApiCall, Verb};
 use schema::{Kind, fill, table};
@@ -391,6 +392,11 @@ impl Surroundings for Api {
     /// A world has none.
     fn default_priority_class(&self) -> Option<PriorityClass> {
         None
+    }
+
+    fn device_class(&self, name: &str) -> Option<DeviceClass> {
+        let class = self.get(DeviceClass::KIND, "", name)?;
+        Some(DeviceClass::clone(class.read()))
     }
 
     /// Nothing that a world is made of asks for nodes when it is admitted.
