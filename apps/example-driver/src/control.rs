@@ -11,7 +11,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use driver_kit::Failure;
-use driver_kit::api::{NodeSelector, Pod, ResourceClaim, ResourceHandle};
+use driver_kit::api::{
+    DeviceAllocationResult, DeviceRequest, DeviceRequestAllocationResult, NodeSelector, Pod, ResourceClaim,
+    ResourceHandle,
+};
 use driver_kit::controller::{ClaimRequest, ControlTrouble, Controller, Grant};
 use serde::Deserialize;
 use serde_json::Value;
@@ -49,8 +52,28 @@ impl Lender {
         let data = serde_json::to_string(&given)?;
         let handle = ResourceHandle { driver_name: self.name.clone(), data, ..ResourceHandle::default() };
         let nodes = given.kind.is_local().then(|| NodeSelector::only(&given.node));
-        let grant = Grant { nodes, shareable: wanted.shareable, handles: vec![handle], ..Grant::default() };
+        let devices = DeviceAllocationResult { results: self.told(request, &given), ..Default::default() };
+        let grant = Grant { nodes, shareable: wanted.shareable, handles: vec![handle], devices };
         Ok((given, grant))
+    }
+}
+
+impl Lender {
+    /// What is given, as devices: a kubelet of Kubernetes finds the drivers of a claim there and nowhere else. Devices of two claims
+    /// have different names, or one would seem to be given twice.
+    fn told(&self, request: &ClaimRequest, given: &Given) -> Vec<DeviceRequestAllocationResult> {
+        if given.count == 0 {
+            return Vec::new();
+        }
+        let claim = &request.claim;
+        let told = |(number, one): (usize, &DeviceRequest)| DeviceRequestAllocationResult {
+            request: one.name.clone(),
+            driver: self.name.clone(),
+            pool: if given.node.is_empty() { "network".to_owned() } else { given.node.clone() },
+            device: format!("lent-{}-{number}", claim.metadata.uid),
+            ..DeviceRequestAllocationResult::default()
+        };
+        claim.spec.devices.requests.iter().enumerate().map(told).collect()
     }
 }
 

@@ -6,10 +6,13 @@
 //! after a pause that grows, and has nodes judged again from time to time and when something was taken back, also those that
 //! would not do before. What a driver began to give and nobody wants any more is taken back.
 //!
+//! A call of the driver that panics is reported and made again, like one that failed.
+//!
 //! Invariant: a driver is asked about a claim by one call at a time, is never asked to give devices to a claim that has some,
 //! and never for a pod that is gone. Nothing is remembered that the API's objects do not say.
 
 mod attend;
+mod elected;
 mod known;
 mod order;
 mod tend;
@@ -20,7 +23,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use client::{Clock, Connection, Recorder};
+use client::{BadTerms, Candidacy, Clock, Connection, Recorder, lead};
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
@@ -143,7 +146,8 @@ pub struct Control {
 }
 
 impl Control {
-    /// Begins to work. Of the controllers of one driver only one may work at a time.
+    /// Begins to work. Of the controllers of one driver only one may work at a time: with several processes of a driver, see
+    /// [`Control::start_elected`].
     ///
     /// Must be called within a tokio runtime.
     pub fn start<C: Controller>(connection: Connection, options: ControlOptions, controller: C) -> Self {
@@ -152,6 +156,40 @@ impl Control {
         let worker = attend::Worker::new(connection, options, Arc::new(controller), recorder);
         let news = Arc::new(Notify::new());
         Self { stop, worker: tokio::spawn(worker.run(stopped, news.clone())), news }
+    }
+
+    /// Begins to work as soon as this process is elected of all that run the driver's controller. The election has a connection of
+    /// its own, so that nothing else delays a renewal. Who leads no longer stops at once, see [`Control::lost`]: start again to
+    /// be a candidate once more.
+    ///
+    /// Must be called within a tokio runtime.
+    ///
+    /// # Errors
+    /// The times of the election do not fit together.
+    pub fn start_elected<C: Controller>(
+        connection: Connection,
+        (electing, candidacy): (Connection, Candidacy),
+        options: ControlOptions,
+        controller: C,
+    ) -> Result<Self, BadTerms> {
+        let (stop, stopped) = watch::channel(false);
+        let election = lead(electing, candidacy)?;
+        let news = Arc::new(Notify::new());
+        let recorder = Recorder::start(connection.clone(), Clock::start());
+        let worker = attend::Worker::new(connection, options, Arc::new(controller), recorder);
+        let worker = tokio::spawn(elected::run(election, worker, stopped, news.clone()));
+        Ok(Self { stop, worker, news })
+    }
+
+    /// Done when nothing works any more: another process leads, or the worker was stopped.
+    pub async fn lost(&mut self) {
+        self.ended().await;
+    }
+
+    async fn ended(&mut self) {
+        if !self.worker.is_finished() {
+            let _ = (&mut self.worker).await;
+        }
     }
 
     /// There is more to give, or less: nodes are judged again for pods that wait, within a second and not only after the
@@ -164,7 +202,7 @@ impl Control {
     pub async fn stop(mut self) {
         let _ = self.stop.send(true);
         // It can only have been stopped already.
-        let _ = (&mut self.worker).await;
+        self.ended().await;
     }
 }
 

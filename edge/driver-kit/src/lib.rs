@@ -90,7 +90,7 @@ pub mod api {
         AllocatedDeviceStatus, AllocationResult, DeviceAllocationConfiguration, DeviceAllocationResult,
         DeviceRequestAllocationResult, NetworkDeviceData, ResourceHandle,
     };
-    pub use objects::resource::claim::{OpaqueDeviceConfiguration, ResourceClaim};
+    pub use objects::resource::claim::{DeviceRequest, OpaqueDeviceConfiguration, ResourceClaim};
     pub use objects::resource::class::DeviceClass;
     pub use objects::resource::slice::{
         CapacityRequestPolicy, CapacityRequestPolicyRange, Counter, CounterSet, Device, DeviceAttribute,

@@ -1,13 +1,15 @@
 //! The loop of a controller: what is told is taken in, and what is to be seen to is handed out, one task for each.
 
+use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use client::{Connection, Event, Recorder, Resource, Selectors, WatchOptions, reference};
 use controllers::classic::{self, Duty};
-use futures_util::{Stream, StreamExt};
+use futures_util::{FutureExt as _, Stream, StreamExt};
 use objects::core::event::ObjectReference;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
@@ -96,7 +98,7 @@ impl<C: Controller> Worker<C> {
                 Some(event) = claims.next() => self.claim(event),
                 Some(event) = contexts.next() => self.context(event),
                 Some(done) = self.tasks.join_next() => {
-                    // A call of the driver that panics is its own; the rest goes on.
+                    // What panics is caught within the task, and only who stops ends one otherwise.
                     if let Ok((key, claims, outcome)) = done {
                         self.ended(key, &claims, outcome);
                     }
@@ -195,8 +197,12 @@ impl<C: Controller> Worker<C> {
         }
         self.asked.extend(claims.iter().cloned());
         let tools = self.tools.clone();
+        let about = Box::new(case.about());
         self.tasks.spawn(async move {
-            let found = tools.see_to(case).await;
+            // A call of the driver that panics is its own: it is told, and made again later like one that failed.
+            let found = AssertUnwindSafe(tools.see_to(case)).catch_unwind().await;
+            let found = found
+                .unwrap_or_else(|panic| Err(Trouble { about, why: panicked(&*panic), learnt: Vec::new() }));
             (key, claims, found)
         });
     }
@@ -236,11 +242,16 @@ impl<C: Controller> Worker<C> {
         let failed = |why: crate::plugin::Failure| Trouble::of(claim, why.to_string());
         let found = classic::classes_of(claim, &|name| self.class_named(name));
         let (said, classes) = found.ok_or_else(|| Trouble::of(claim, "its classes are gone".to_owned()))?;
-        let mut class_parameters = Vec::new();
-        for class in &classes {
-            class_parameters.extend(controller.class_parameters(class).map_err(failed)?);
-        }
-        let claim_parameters = controller.claim_parameters(claim).map_err(failed)?;
+        let read = || {
+            let mut of_classes = Vec::new();
+            for class in &classes {
+                of_classes.extend(controller.class_parameters(class)?);
+            }
+            Ok((of_classes, controller.claim_parameters(claim)?))
+        };
+        let parameters = catch_unwind(AssertUnwindSafe(read));
+        let parameters = parameters.map_err(|panic| Trouble::of(claim, panicked(&*panic)))?;
+        let (class_parameters, claim_parameters) = parameters.map_err(failed)?;
         let classes = classes.into_iter().cloned().collect();
         let claim = claim.clone();
         Ok((ClaimRequest { entry, claim, classes, class_parameters, claim_parameters }, said.form))
@@ -332,6 +343,13 @@ impl<C: Controller> Worker<C> {
             note: why.clone(),
         });
     }
+}
+
+/// What a call of the driver said when it panicked.
+fn panicked(panic: &(dyn Any + Send)) -> String {
+    let said = panic.downcast_ref::<&str>().copied();
+    let said = said.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message");
+    format!("the driver panicked: {said}")
 }
 
 impl Trouble {

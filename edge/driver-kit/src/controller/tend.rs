@@ -36,6 +36,16 @@ pub(super) enum Case {
 }
 
 impl Case {
+    /// The object that it is about.
+    pub(super) fn about(&self) -> ObjectReference {
+        match self {
+            Case::ReadPod(context) => reference(&**context),
+            Case::Negotiate { pod, .. } => reference(&**pod),
+            Case::GiveAtOnce(request, _) => reference(&request.claim),
+            Case::TakeBack(claim) => reference(&**claim),
+        }
+    }
+
     /// The claims that the driver is asked about.
     pub(super) fn claims(&self) -> Vec<Name> {
         match self {

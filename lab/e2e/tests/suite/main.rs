@@ -46,6 +46,7 @@ mod lives;
 mod lost;
 mod negotiation;
 mod pods;
+mod python;
 mod readying;
 mod rivals;
 mod sharing;
