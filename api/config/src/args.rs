@@ -169,6 +169,7 @@ fn plugin_args(plugin: Plugin, item: Item<'_>, gates: Gates, args: &mut Args, fa
         | Plugin::DefaultBinder
         | Plugin::NodeDeclaredFeatures
         | Plugin::TopologyPlacementGenerator
+        | Plugin::ReadyDevices
         | Plugin::PodGroupPodsCount => item.fault(Problem::NoArguments { plugin }, faults),
     }
 }

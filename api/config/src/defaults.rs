@@ -15,6 +15,7 @@ pub(crate) fn plugins(gates: Gates) -> Vec<Listed> {
             Plugin::NodeResourcesFit | Plugin::NodeResourcesBalancedAllocation | Plugin::ImageLocality => {
                 Some(1)
             }
+            Plugin::ReadyDevices => when(Gate::DRADeviceBindingConditions).map(|_| 3),
             Plugin::DynamicResources => when(Gate::DynamicResourceAllocation).map(|_| 2),
             Plugin::NodeDeclaredFeatures => when(Gate::NodeDeclaredFeatures),
             Plugin::DeferredPodScheduling => when(Gate::InPlacePodVerticalScalingSchedulerPreemption),

@@ -1,6 +1,7 @@
 //! The plugins there are, and the points at which each runs.
 //!
-//! Invariant: the enum and the table are written once, together. Names and points are those of Kubernetes 1.37.
+//! Invariant: the enum and the table are written once, together. Names and points are those of Kubernetes 1.37, but for ReadyDevices,
+//! which is ours.
 
 use std::fmt;
 
@@ -79,6 +80,7 @@ plugins! {
     DefaultPreemption at [PreEnqueue, PostFilter, PodGroupPostFilter]: "displaces less important pods";
     NodeResourcesBalancedAllocation at [PreScore, Score]: "nodes of which resources are used up evenly";
     ImageLocality at [Score]: "nodes that have the images already";
+    ReadyDevices at [Score]: "devices that need not be made ready first";
     DefaultBinder at [Bind]: "binds through the API";
     NodeDeclaredFeatures at [PreFilter, Filter]: "features that nodes declare";
     GangScheduling at [PreEnqueue, Permit]: "gangs go as a whole";

@@ -230,8 +230,14 @@ impl Fact for PodDisruptionBudget {
 /// Something in the claim has no name, or it asks for less than no device.
 pub fn claim_state(object: &ResourceClaim) -> Result<ClaimState, ConvertError> {
     let (meta, status) = (&object.metadata, &object.status);
-    let held =
-        || taken(object).map(|one| Held { device: one.device, share: one.share, holding: one.holding });
+    let held = || {
+        taken(object).map(|one| Held {
+            device: one.device,
+            share: one.share,
+            holding: one.holding,
+            tolerations: one.tolerations,
+        })
+    };
     let allocation = status.allocation.as_ref().map(|allocation| Allocated {
         nodes: allocation.node_selector.as_ref().map(node_selector),
         held: held().collect(),

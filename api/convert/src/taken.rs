@@ -1,12 +1,14 @@
 //! What an allocated claim holds, for the ledger.
 
 use cluster::ledger::{Holding, Ledger, ShareId};
+use model::claim::Toleration;
 use model::device::DeviceId;
 use objects::resource::allocation::DeviceRequestAllocationResult;
 use objects::resource::claim::ResourceClaim;
 use objects::supercargo::noted_groups::NotedGroups;
 
 use crate::claim::claim_id;
+use crate::taint::toleration;
 use crate::text::shared;
 
 /// A device, or a share of it, that a claim holds.
@@ -18,6 +20,8 @@ pub struct Taken {
     pub share: Option<ShareId>,
     /// What is held of it, and by whom.
     pub holding: Holding,
+    /// Taints that its request bears.
+    pub tolerations: Vec<Toleration>,
 }
 
 /// What a claim holds. Devices that it only looks after are not held.
@@ -34,20 +38,21 @@ pub fn taken(claim: &ResourceClaim) -> impl Iterator<Item = Taken> {
             groups: groups.map(|(set, groups)| (set.as_str().into(), shared(groups))).collect(),
             consumed: amounts.map(|(name, amount)| (name.as_str().into(), amount.0.clone())).collect(),
         };
-        Taken { device: device(result), share, holding }
+        let tolerations = result.tolerations.iter().map(toleration).collect();
+        Taken { device: device(result), share, holding, tolerations }
     })
 }
 
 /// Takes what a claim holds.
 pub fn take_into(ledger: &mut Ledger, claim: &ResourceClaim) {
-    for Taken { device, share, holding } in taken(claim) {
+    for Taken { device, share, holding, .. } in taken(claim) {
         ledger.take(&device, share, holding);
     }
 }
 
 /// Gives back what a claim held.
 pub fn give_back_from(ledger: &mut Ledger, claim: &ResourceClaim) {
-    for Taken { device, share, holding } in taken(claim) {
+    for Taken { device, share, holding, .. } in taken(claim) {
         ledger.give_back(&device, share.as_ref(), &holding.holder);
     }
 }

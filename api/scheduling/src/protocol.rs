@@ -64,11 +64,13 @@ pub struct Terms {
     pub conflicts_max: u32,
     /// Whether allocations say when they were made, as binding conditions need it.
     pub allocation_times: bool,
+    /// Varies pauses, so that clients that met at an object do not meet there again. Each write has its own.
+    pub seed: u64,
 }
 
 impl Default for Terms {
     fn default() -> Terms {
-        Terms { retries_max: 7, conflicts_max: 31, allocation_times: false }
+        Terms { retries_max: 7, conflicts_max: 31, allocation_times: false, seed: 0 }
     }
 }
 
@@ -181,6 +183,8 @@ struct Tally {
     conflicts: u32,
     /// The server could not show an object.
     unread: u32,
+    /// How often it paused.
+    pauses: u64,
 }
 
 impl Delivery {
@@ -334,7 +338,9 @@ impl Delivery {
 
     fn pause(&mut self, time: Duration, ahead: VecDeque<ObjectRef>) -> DeliveryAction {
         self.state = State::Pausing(ahead);
-        DeliveryAction::Pause(time)
+        self.tally.pauses += 1;
+        let percent = 50 + mixed(self.terms.seed.wrapping_add(self.tally.pauses)) % 101;
+        DeliveryAction::Pause(time * u32::try_from(percent).unwrap_or(100) / 100)
     }
 
     /// What is to be read to know how things are: what was made for the object of the write, and the object.
@@ -472,7 +478,16 @@ fn is_note(write: &Write) -> bool {
     matches!(write, Write::Note { .. } | Write::NoteGroup { .. })
 }
 
+/// The finalizer of splitmix64: seeds that are near each other give numbers that are not.
+fn mixed(seed: u64) -> u64 {
+    let mixed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
 /// How long to wait before the next try.
 fn pause(retry_after: Option<Duration>, tries: u32) -> Duration {
-    retry_after.unwrap_or(PAUSE_FIRST * 2_u32.pow(tries.min(6))).min(PAUSE_MAX)
+    // Pauses vary by half, and the server is not asked sooner than it wants to be.
+    retry_after.map_or(PAUSE_FIRST * 2_u32.pow(tries.min(6)), |asked| asked * 2).min(PAUSE_MAX)
 }

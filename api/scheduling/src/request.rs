@@ -28,6 +28,9 @@ use serde_json::{Value, json};
 use crate::made_claim::{Making, delete, make};
 use crate::{footprint, negotiation, noted_group};
 
+/// The most users that a claim may have.
+const CONSUMERS_MAX: usize = 256;
+
 /// What a call does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verb {
@@ -126,6 +129,12 @@ pub enum RequestError {
     /// What is negotiated about another pod of this name has yet to go.
     #[error("it is that of another pod, which is gone")]
     AnotherPods,
+    /// The claim would have more users than it may.
+    #[error("it is reserved for {reserved} pods or groups, and may be for {CONSUMERS_MAX}")]
+    Full {
+        /// For how many it is.
+        reserved: usize,
+    },
     /// The pod is on another node.
     #[error("it got bound to {0} in the meantime")]
     Bound(String),
@@ -149,21 +158,21 @@ pub fn next(write: &Write, seen: &Seen<'_>) -> Result<Next, RequestError> {
                 // A call without an answer may have been carried out.
                 let is_ours = is_kept(&result.devices, &found.devices)
                     && consumers.iter().any(|consumer| is_reserved(&claim, consumer));
-                return if is_ours { Ok(reserve(claim, consumers)) } else { Err(RequestError::Allocated) };
+                return if is_ours { reserve(claim, consumers) } else { Err(RequestError::Allocated) };
             }
             if let Some(call) = ready(&mut claim, &result) {
                 return Ok(Next::Then(call));
             }
             result.allocation_timestamp = seen.allocation_times.then_some(Time(seen.now.to_seconds()));
             claim.status.allocation = Some(result);
-            Ok(reserve(claim, consumers))
+            reserve(claim, consumers)
         }
         Write::Reserve { uid, consumers, .. } => {
             let claim = open_claim(seen, uid)?;
             if claim.status.allocation.is_none() {
                 return Err(RequestError::Deallocated);
             }
-            Ok(reserve(claim, consumers))
+            reserve(claim, consumers)
         }
         Write::Release { claim, uid, consumers, node } => {
             release(seen, (claim, uid), consumers, node.as_deref())
@@ -222,13 +231,17 @@ pub fn undo(write: &Write, seen: &Seen<'_>) -> Next {
 }
 
 /// Reserves a claim for those for whom it is not yet. What others have written to it meanwhile stays.
-fn reserve(mut claim: ResourceClaim, consumers: &[Consumer]) -> Next {
+fn reserve(mut claim: ResourceClaim, consumers: &[Consumer]) -> Result<Next, RequestError> {
     let missing: Vec<_> = consumers.iter().filter(|one| !is_reserved(&claim, one)).map(reference).collect();
     if missing.is_empty() {
-        return Next::Done;
+        return Ok(Next::Done);
+    }
+    let reserved = claim.status.reserved_for.len();
+    if reserved + missing.len() > CONSUMERS_MAX {
+        return Err(RequestError::Full { reserved });
     }
     claim.status.reserved_for.extend(missing);
-    Next::Last(update(&claim, Some("status")))
+    Ok(Next::Last(update(&claim, Some("status"))))
 }
 
 /// Takes entries of one claim away, and of this version only: a call that arrives after it was given up must not take
@@ -405,6 +418,7 @@ pub(crate) fn word(reason: WaitReason) -> &'static str {
         WaitReason::Unschedulable => "Unschedulable",
         WaitReason::SchedulerError => "SchedulerError",
         WaitReason::Negotiating => "WaitingForResourceDriver",
+        WaitReason::DevicesPending => "WaitingForBindingConditions",
     }
 }
 

@@ -144,6 +144,7 @@ fn score(plugin: Plugin) -> Option<Score> {
         Plugin::NodeResourcesBalancedAllocation => Score::Balanced,
         Plugin::ImageLocality => Score::Images,
         Plugin::DynamicResources => Score::Devices,
+        Plugin::ReadyDevices => Score::ReadyDevices,
         _ => return None,
     })
 }

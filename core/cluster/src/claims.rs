@@ -262,7 +262,10 @@ mod tests {
 
     fn allocated(name: &str) -> Allocated {
         let holding = Holding { holder: id().into(), groups: BTreeMap::new(), consumed: BTreeMap::new() };
-        Allocated { nodes: None, held: vec![Held { device: device(name), share: None, holding }] }
+        Allocated {
+            nodes: None,
+            held: vec![Held { device: device(name), share: None, holding, tolerations: Vec::new() }],
+        }
     }
 
     fn state(uid: &str, allocation: Option<Allocated>) -> ClaimState {

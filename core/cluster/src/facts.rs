@@ -86,6 +86,12 @@ impl Facts {
         known
     }
 
+    /// Whether a node is there. Pods may be on others.
+    #[must_use]
+    pub fn has_node(&self, name: &str) -> bool {
+        self.nodes.find(name).is_some_and(|at| self.nodes.get(at).node.is_some())
+    }
+
     /// Forgets a node, and says whether it was known.
     pub fn remove_node(&mut self, name: &str) -> bool {
         let known = self.nodes.find(name).and_then(|at| self.nodes.get(at).node.clone());

@@ -117,6 +117,7 @@ pub struct Slices {
     of_node: BTreeMap<NodeName, BTreeSet<usize>>,
     shared: BTreeSet<usize>,
     with_parts: BTreeSet<usize>,
+    to_prepare: BTreeSet<usize>,
 }
 
 impl Slices {
@@ -147,6 +148,9 @@ impl Slices {
         if published.slice.devices.iter().any(|device| !device.node_resources.is_empty()) {
             self.with_parts.insert(at);
         }
+        if published.slice.devices.iter().any(Device::needs_preparation) {
+            self.to_prepare.insert(at);
+        }
         self.all[at] = Some(published);
     }
 
@@ -157,6 +161,7 @@ impl Slices {
         let published = self.all[at].take()?;
         forget(&mut self.of_pool, &published.slice.pool, at);
         self.with_parts.remove(&at);
+        self.to_prepare.remove(&at);
         match &published.slice.reach {
             Reach::Node(node) => forget(&mut self.of_node, node, at),
             _ => {
@@ -181,6 +186,12 @@ impl Slices {
     #[must_use]
     pub fn has_parts(&self) -> bool {
         !self.with_parts.is_empty()
+    }
+
+    /// Whether there are devices that have to be made ready once they are chosen.
+    #[must_use]
+    pub fn has_some_to_prepare(&self) -> bool {
+        !self.to_prepare.is_empty()
     }
 
     /// The slices with devices that take of what their node has, in the order of their places.

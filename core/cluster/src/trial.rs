@@ -180,7 +180,7 @@ mod tests {
         let device = DeviceId { driver: "d".into(), pool: "p".into(), device: device.into() };
         let (groups, consumed) = (BTreeMap::new(), BTreeMap::new());
         let holding = Holding { holder: Holder::Assumed(id), groups, consumed };
-        vec![Held { device, share: None, holding }]
+        vec![Held { device, share: None, holding, tolerations: Vec::new() }]
     }
 
     fn pod(name: &str, node: &str) -> Arc<Pod> {

@@ -39,7 +39,7 @@ pub enum Why {
     Preempted,
     /// Another claim has one of them, and had it first.
     LostClash,
-    /// One of them will not become ready.
+    /// One of them will not become ready, or must not be used any more.
     NotReady,
     /// They keep the claim's own pod off the nodes that would do otherwise.
     BlocksOwnPod,

@@ -8,6 +8,7 @@
 //! - `values`: choices, refusals and reasons, and what they are counted by;
 //! - `filters` and `scores`: which nodes will do for a pod, and which are better;
 //! - `lanes`: how pieces of work are done side by side;
+//! - `driven_off`: whether a pod on its way may still go to its node;
 //! - `profile`, `settings`, `plans`, `underway`, `caches`, `readiness`: what a scheduling cycle sees besides facts;
 //! - `cycle`: one scheduling cycle, on which all decisions below are methods;
 //! - `devices`: the claims of a pod, and devices for them;
@@ -19,6 +20,7 @@
 mod caches;
 pub mod cycle;
 mod devices;
+pub mod driven_off;
 pub mod filters;
 pub mod gang;
 pub mod giving_back;

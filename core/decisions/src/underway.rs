@@ -1,6 +1,9 @@
 //! What is being written, as far as it counts in a decision.
 
+use std::sync::Arc;
+
 use model::claim::ClaimId;
+use model::pod::Pod;
 
 /// What is being written, as far as it counts in a decision.
 pub trait Underway: Sync {
@@ -9,6 +12,9 @@ pub trait Underway: Sync {
 
     /// Whether a pod on its way is about to use a claim, besides this one.
     fn is_being_reserved(&self, claim: &ClaimId, besides: Option<&str>) -> bool;
+
+    /// The pods on their way that are about to use a claim.
+    fn reserving(&self, claim: &ClaimId) -> Vec<Arc<Pod>>;
 
     /// Whether a claim is about to lose its devices, or to go.
     fn is_given_up(&self, claim: &ClaimId) -> bool;

@@ -8,6 +8,7 @@ use decisions::giving_back::{Kept, Why, kept};
 use decisions::underway::{Tie, Underway};
 use gates::Gates;
 use model::claim::{Claim, ClaimControl, ClaimId, ClaimSpec};
+use model::pod::Pod;
 
 /// What is being written for the pod `uid-p`.
 struct Writing {
@@ -25,6 +26,10 @@ impl Underway for Writing {
 
     fn is_being_reserved(&self, _: &ClaimId, _: Option<&str>) -> bool {
         self.reserved_for_other
+    }
+
+    fn reserving(&self, _: &ClaimId) -> Vec<Arc<Pod>> {
+        Vec::new()
     }
 
     fn is_given_up(&self, _: &ClaimId) -> bool {

@@ -35,6 +35,10 @@ impl Underway for Idle {
         false
     }
 
+    fn reserving(&self, _: &ClaimId) -> Vec<Arc<Pod>> {
+        Vec::new()
+    }
+
     fn is_given_up(&self, _: &ClaimId) -> bool {
         false
     }

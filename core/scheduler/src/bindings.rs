@@ -4,10 +4,12 @@
 //! for as long as it is in that stage. Pods on their way are found by the claims that they name.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use decisions::underway::{Tie, Underway};
 use model::claim::ClaimId;
 use model::identity::PodUid;
+use model::pod::Pod;
 use model::timestamp::Timestamp;
 use rustc_hash::FxHashMap;
 
@@ -136,6 +138,11 @@ impl Underway for Bindings {
         let is_written =
             |(open, user): &(OpenWrite, Consumer)| is_other(&user.uid) && open.part.claim() == Some(claim);
         self.by_claim.get(claim).into_iter().flatten().any(uses) || self.abandoned.values().any(is_written)
+    }
+
+    fn reserving(&self, claim: &ClaimId) -> Vec<Arc<Pod>> {
+        let named = self.by_claim.get(claim).into_iter().flatten().filter_map(|uid| self.get(uid));
+        named.filter(|binding| binding.has_part(claim)).map(|binding| binding.pod.clone()).collect()
     }
 
     fn is_given_up(&self, claim: &ClaimId) -> bool {

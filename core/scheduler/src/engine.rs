@@ -6,6 +6,7 @@
 mod bound;
 mod clash;
 mod deallocate;
+mod driven_off;
 mod extended;
 pub(crate) mod fold;
 mod forlorn;
@@ -224,6 +225,7 @@ impl Engine {
             || self.ends_wait(now)
             || self.bindings.forlorn.next_time().is_some_and(|time| time <= now)
             || !self.gangs.untold.is_empty()
+            || self.doubts_room()
             || self.has_notes(now)
     }
 

@@ -1,10 +1,13 @@
 //! What is to be done about what was decided: writes, each with its owner, and what people are told.
 //!
-//! Writes about one claim that are asked for at once are one write: members of a gang that share a claim get it together, and let
-//! it go together. Written one by one, each would make the others' version of the claim an old one.
+//! Writes about the users of one claim that are asked for at once are one write: members of a gang that share a claim get it together,
+//! and let it go together. Written one by one, each would make the others' version of the claim an old one. For the same reason what
+//! is asked for while such a write is not answered waits for the answer, and then goes out as one write: of hundreds of pods that
+//! share a claim, each waits for two answers at the most, whatever they are sent on their way by.
 //!
 //! Invariants: a write knows its owner when it is submitted, so that its answer goes there and nowhere else. A write that is
-//! carried out with another is settled with it; its owner does not know the difference.
+//! carried out with another, or later, is settled with that; its owner does not know the difference. Of each claim one write about its
+//! users is under way.
 
 use std::collections::BTreeMap;
 
@@ -59,6 +62,10 @@ pub(crate) struct Outbox {
     owners: FxHashMap<WriteId, Owner>,
     /// Writes that are carried out with another, by that.
     merged: FxHashMap<WriteId, Vec<WriteId>>,
+    /// Claims with a write about their users that is not answered, by that.
+    under_way: FxHashMap<WriteId, ClaimUid>,
+    /// What waits for the answer, by the uid of the claim.
+    behind: FxHashMap<ClaimUid, Vec<Effect>>,
 }
 
 impl Outbox {
@@ -90,6 +97,9 @@ impl Outbox {
     /// A write is answered: what waited for it and for those that were carried out with it, in the order in which they were asked
     /// for.
     pub fn settle(&mut self, write: WriteId) -> Vec<(WriteId, Owner)> {
+        if let Some(claim) = self.under_way.remove(&write) {
+            self.effects.extend(self.behind.remove(&claim).unwrap_or_default());
+        }
         let others = self.merged.remove(&write).unwrap_or_default();
         let all = [write].into_iter().chain(others);
         all.filter_map(|one| Some((one, self.owners.remove(&one)?))).collect()
@@ -98,8 +108,30 @@ impl Outbox {
     /// Everything that is to be done since this was asked the last time, and when there is something to do at the latest.
     pub fn take(&mut self, wake_at: Option<Timestamp>) -> Vec<Effect> {
         self.merge_writes();
+        self.hold_back();
         self.effects.extend(wake_at.map(Effect::WakeAt));
         std::mem::take(&mut self.effects)
+    }
+
+    /// Keeps writes about the users of a claim back while another is not answered.
+    fn hold_back(&mut self) {
+        for effect in std::mem::take(&mut self.effects) {
+            let Effect::Submit(id, write) = &effect else {
+                self.effects.push(effect);
+                continue;
+            };
+            match users_written(write) {
+                None => self.effects.push(effect),
+                Some(claim) => match self.behind.get_mut(claim) {
+                    Some(behind) => behind.push(effect),
+                    None => {
+                        self.under_way.insert(*id, claim.clone());
+                        self.behind.insert(claim.clone(), Vec::new());
+                        self.effects.push(effect);
+                    }
+                },
+            }
+        }
     }
 
     /// Makes one write of those that are asked for at once and can be one. It has the place of the first.
@@ -162,11 +194,82 @@ fn key_of(effect: &Effect) -> Option<(Kind, ClaimId, ClaimUid)> {
     }
 }
 
+/// The uid of the claim whose users a write is about.
+fn users_written(write: &Write) -> Option<&ClaimUid> {
+    match write {
+        Write::Allocate { uid, .. } | Write::Reserve { uid, .. } | Write::Release { uid, .. } => Some(uid),
+        _ => None,
+    }
+}
+
 fn consumers_of(write: &mut Write) -> Option<&mut Vec<Consumer>> {
     match write {
         Write::Allocate { consumers, .. }
         | Write::Reserve { consumers, .. }
         | Write::Release { consumers, .. } => Some(consumers),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn consumer(name: &str) -> Consumer {
+        Consumer { name: name.into(), uid: name.into(), group: None }
+    }
+
+    fn claim() -> (ClaimId, ClaimUid) {
+        (ClaimId { namespace: "default".into(), name: "c".into() }, "uid-c".into())
+    }
+
+    fn reserve(pod: &str) -> Write {
+        let (claim, uid) = claim();
+        Write::Reserve { claim, uid, consumers: vec![consumer(pod)] }
+    }
+
+    fn release(pod: &str) -> Write {
+        let (claim, uid) = claim();
+        Write::Release { claim, uid, consumers: vec![consumer(pod)], node: None }
+    }
+
+    /// What goes out, as `id name pods`.
+    fn out(outbox: &mut Outbox) -> Vec<String> {
+        let effects = outbox.take(None).into_iter();
+        let told = effects.map(|effect| match effect {
+            Effect::Submit(id, mut write) => {
+                let name = write.name();
+                let pods = consumers_of(&mut write).expect("it has users").iter();
+                format!("{} {name} {}", id.0, pods.map(|one| &*one.name).collect::<Vec<_>>().join(","))
+            }
+            other => panic!("{other:?} is no write"),
+        });
+        told.collect()
+    }
+
+    #[test]
+    fn of_each_claim_one_write_about_its_users_is_under_way_and_the_others_go_out_together() {
+        let mut outbox = Outbox::default();
+        let pod = |name: &str| Owner::Binding(name.into());
+        let first = outbox.submit_for(pod("a"), reserve("a"));
+        assert_eq!(out(&mut outbox), ["0 reserve a"]);
+        for name in ["b", "c"] {
+            outbox.submit_for(pod(name), reserve(name));
+            assert_eq!(out(&mut outbox), [""; 0], "another is not answered");
+        }
+        outbox.submit_for(pod("x"), release("x"));
+        outbox.submit_for(pod("d"), reserve("d"));
+        assert_eq!(out(&mut outbox), [""; 0]);
+        assert_eq!(outbox.settle(first), [(first, pod("a"))]);
+        assert_eq!(out(&mut outbox), ["1 reserve b,c,d"]);
+        outbox.submit_for(pod("e"), reserve("e"));
+        assert_eq!(out(&mut outbox), [""; 0]);
+        let settled = outbox.settle(WriteId(1));
+        assert_eq!(settled.into_iter().map(|(id, _)| id.0).collect::<Vec<_>>(), [1, 2, 4]);
+        assert_eq!(out(&mut outbox), ["3 release x"]);
+        outbox.settle(WriteId(3));
+        assert_eq!(out(&mut outbox), ["5 reserve e"]);
+        outbox.settle(WriteId(5));
+        assert!(outbox.behind.is_empty() && outbox.under_way.is_empty(), "nothing is left");
     }
 }

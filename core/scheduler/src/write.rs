@@ -342,6 +342,8 @@ pub enum WaitReason {
     SchedulerError,
     /// Nodes would do, and drivers' controllers are asked.
     Negotiating,
+    /// It has a node, and waits there for binding conditions of its devices.
+    DevicesPending,
 }
 
 /// What became of a write. It is told when it is certain: while a call has no answer, whoever carries the write out reads

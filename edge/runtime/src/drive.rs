@@ -4,6 +4,7 @@
 //! that was there at the start has been told, or while another leads. Loops and waits are bounded by `writes_max`.
 
 use std::collections::BTreeSet;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::time::Duration;
 
 use client::{Clock, Connection, Leadership, Recorder};
@@ -71,6 +72,9 @@ pub enum Ended {
     },
 }
 
+/// Why a shadow's write comes to nothing.
+const OTHERS_DECIDE: &str = "another scheduler decides";
+
 /// The loop and all that it holds.
 pub(crate) struct Drive {
     connection: Connection,
@@ -91,6 +95,8 @@ pub(crate) struct Drive {
     wake_at: Option<Timestamp>,
     recorder: Option<Recorder>,
     shadow: Option<Shadow>,
+    /// Varies the pauses of writes.
+    seed: u64,
     told: Option<State>,
 }
 
@@ -115,6 +121,7 @@ impl Drive {
             wake_at: None,
             recorder,
             shadow: options.shadow.then(Shadow::default),
+            seed: RandomState::new().build_hasher().finish(),
             told: None,
             connection,
             options,
@@ -352,11 +359,12 @@ impl Drive {
         }
         let profiles = &self.options.settings.profiles;
         let is_ours = |name: &str| profiles.iter().any(|profile| *profile.name == *name);
-        let outcome = self.shadow.as_mut().and_then(|shadow| shadow.heed(&change, is_ours));
+        let decided = |uid: &str| self.engine.on_its_way(uid).map(|(_, node)| node.clone());
+        let outcome = self.shadow.as_mut().and_then(|shadow| shadow.heed(&change, is_ours, decided));
         self.tell(Input::Changed(change));
         let Some(outcome) = outcome else { return };
         for write in outcome.writes {
-            self.tell(Input::Settled(write, WriteOutcome::Failed("another scheduler decides".to_owned())));
+            self.tell(Input::Settled(write, WriteOutcome::Failed(OTHERS_DECIDE.to_owned())));
         }
         if let Some((pod, node, comparison)) = &outcome.compared {
             self.options.listener.hear(&Notice::Compared { pod, node, comparison });
@@ -382,12 +390,17 @@ impl Drive {
     fn submit(&mut self, id: WriteId, write: Write) {
         if let Some(shadow) = &mut self.shadow {
             let node = write.places().and_then(|uid| self.engine.on_its_way(uid)).map(|(_, node)| node);
+            if node.is_none() && write.places().is_some() {
+                // Another scheduler has bound the pod before this was its turn.
+                return self.tell(Input::Settled(id, WriteOutcome::Failed(OTHERS_DECIDE.to_owned())));
+            }
             return shadow.hold(id, &write, node);
         }
         self.options.listener.hear(&Notice::Submitted { write: &write });
         let allocation_times = self.options.settings.gates.enabled(Gate::DRADeviceBindingConditions);
         let sources = self.kept.sources(&write);
-        let delivery = Delivery::new(write, sources, Terms { allocation_times, ..Terms::default() });
+        let seed = self.seed.wrapping_add(id.0 << 16);
+        let delivery = Delivery::new(write, sources, Terms { allocation_times, seed, ..Terms::default() });
         let (connection, clock) = (self.connection.clone(), self.clock);
         let outbox = self.outbox.clone();
         self.under_way += 1;

@@ -40,7 +40,10 @@ pub(crate) struct Outcome {
 impl Shadow {
     /// Holds a write; `node` is where its pod would go.
     pub(crate) fn hold(&mut self, id: WriteId, write: &Write, node: Option<&NodeName>) {
-        if let Write::Deallocate { claim, .. } | Write::DeleteClaim { claim, .. } = write {
+        if let Write::Deallocate { claim, .. }
+        | Write::DeleteClaim { claim, .. }
+        | Write::Release { claim, .. } = write
+        {
             return self.takings.entry(claim.clone()).or_default().push(id);
         }
         let Some(uid) = write.places() else { return };
@@ -57,8 +60,14 @@ impl Shadow {
         }
     }
 
-    /// What a change says about a pod of ours or a claim, if it ends the wait for it.
-    pub(crate) fn heed(&mut self, change: &Change, is_ours: impl Fn(&str) -> bool) -> Option<Outcome> {
+    /// What a change says about a pod of ours or a claim, if it ends the wait for it. `decided` tells the node that a pod goes to: its
+    /// writes may wait for others about the same claim.
+    pub(crate) fn heed(
+        &mut self,
+        change: &Change,
+        is_ours: impl Fn(&str) -> bool,
+        decided: impl Fn(&str) -> Option<NodeName>,
+    ) -> Option<Outcome> {
         match change {
             Change::PodGone(uid) => {
                 let decision = self.decisions.remove(uid)?;
@@ -66,7 +75,10 @@ impl Shadow {
             }
             Change::PodApplied(pod) if is_ours(&pod.scheduler) => {
                 let node = pod.node.as_ref()?;
-                let decision = self.decisions.remove(&pod.uid)?;
+                let known = self.decisions.remove(&pod.uid);
+                let waits = decided(&pod.uid)
+                    .map(|node| HeldDecision { node: Some(node), ..HeldDecision::default() });
+                let decision = known.or(waits)?;
                 let comparison = match (decision.node, decision.refused) {
                     (_, Some(reason)) => Comparison::Refused { reason },
                     (Some(ours), None) if ours == *node => Comparison::Same,

@@ -254,6 +254,7 @@ pub(crate) fn written(write: &Write, run: &mut Run) -> Option<Change> {
                     groups: grant.groups.clone(),
                     consumed: Default::default(),
                 },
+                tolerations: grant.tolerations.clone(),
             });
             let allocated = Allocated { nodes: allocation.nodes.clone(), held: held.collect() };
             let mut state = claim(number(&id.name)?);

@@ -93,7 +93,7 @@ fn let_wait(engine: &mut Engine, pods: usize) -> anyhow::Result<()> {
             let mut state = wanting(number);
             let holding =
                 Holding { holder: claim.into(), groups: Default::default(), consumed: Default::default() };
-            let held = vec![Held { device: device.clone(), share: None, holding }];
+            let held = vec![Held { device: device.clone(), share: None, holding, tolerations: Vec::new() }];
             state.allocation = Some(Arc::new(Allocated { nodes: allocation.nodes.clone(), held }));
             state.reserved_for = vec![consumers[0].user()];
             let missing = allocation.grants[0].binding.conditions.clone();

@@ -79,6 +79,7 @@ fn the_ranking_has_the_weights_of_kubernetes() {
         ("DynamicResources", 2),
         ("NodeResourcesBalancedAllocation", 1),
         ("ImageLocality", 1),
+        ("ReadyDevices", 3),
     ];
     assert_eq!(weights, expected);
     assert_eq!(plugins.score_weights.len(), expected.len());

@@ -31,7 +31,7 @@ fn check(sets: &str, point: Point, expected: &str) {
 }
 
 const SCORES: &str = "TaintToleration=3 NodeAffinity=2 NodeResourcesFit=1 VolumeBinding=1 PodTopologySpread=2 \
-                      InterPodAffinity=2 DynamicResources=2 NodeResourcesBalancedAllocation=1 ImageLocality=1";
+                      InterPodAffinity=2 DynamicResources=2 NodeResourcesBalancedAllocation=1 ImageLocality=1 ReadyDevices=3";
 
 #[test]
 fn silence_keeps_the_defaults() {
@@ -47,7 +47,7 @@ fn a_plugin_can_be_disabled_at_one_point_or_everywhere() {
         sets,
         Point::Score,
         "NodeAffinity=2 NodeResourcesFit=1 VolumeBinding=1 PodTopologySpread=2 InterPodAffinity=2 \
-         DynamicResources=2 NodeResourcesBalancedAllocation=1",
+         DynamicResources=2 NodeResourcesBalancedAllocation=1 ReadyDevices=3",
     );
     assert!(shown(&plugins(sets), Point::Filter).contains("TaintToleration"));
 
@@ -77,7 +77,7 @@ fn a_default_that_is_listed_again_keeps_its_position_with_the_new_weight() {
         "{multiPoint: {enabled: [{name: NodeResourcesFit, weight: 9}, {name: TaintToleration}]}}",
         Point::Score,
         "TaintToleration=1 NodeAffinity=2 NodeResourcesFit=9 VolumeBinding=1 PodTopologySpread=2 \
-         InterPodAffinity=2 DynamicResources=2 NodeResourcesBalancedAllocation=1 ImageLocality=1",
+         InterPodAffinity=2 DynamicResources=2 NodeResourcesBalancedAllocation=1 ImageLocality=1 ReadyDevices=3",
     );
 }
 

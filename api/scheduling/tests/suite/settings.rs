@@ -59,6 +59,7 @@ fn a_plugin_that_is_disabled_takes_its_filter_and_its_score_with_it() {
         ("NodeDeclaredFeatures", Some(Filter::Features), None),
         ("NodeResourcesBalancedAllocation", None, Some(Score::Balanced)),
         ("ImageLocality", None, Some(Score::Images)),
+        ("ReadyDevices", None, Some(Score::ReadyDevices)),
     ];
     for (plugin, filter, score) in table {
         let without = profile(&format!("plugins: {{multiPoint: {{disabled: [{{name: {plugin}}}]}}}}"));

@@ -115,7 +115,7 @@ mod tests {
         let device =
             DeviceId { driver: "gpu.example.com".into(), pool: "pool".into(), device: "gpu-0".into() };
         let holding = Holding { holder: id(name).into(), groups: BTreeMap::new(), consumed: BTreeMap::new() };
-        Allocated { nodes: None, held: vec![Held { device, share: None, holding }] }
+        Allocated { nodes: None, held: vec![Held { device, share: None, holding, tolerations: Vec::new() }] }
     }
 
     /// A claim at a version, with the device or without.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::claim::{Claim, ClaimControl};
+use model::claim::{Claim, ClaimControl, Toleration};
 use model::device::DeviceId;
 use model::identity::{ClaimUid, ConsumerUid, PodUid};
 use model::node::{Node, NodeSelector};
@@ -81,4 +81,6 @@ pub struct Held {
     pub share: Option<ShareId>,
     /// As the ledger has it.
     pub holding: Holding,
+    /// Taints that its request bears.
+    pub tolerations: Vec<Toleration>,
 }

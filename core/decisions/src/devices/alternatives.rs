@@ -1,4 +1,5 @@
-//! Pods whose claims have lists of alternatives: which node is best depends on the devices that each of them has.
+//! Pods for which it depends on the devices of nodes which node is best: their claims have lists of alternatives, or there are devices
+//! that have to be made ready first.
 
 use gates::Gate;
 use model::allocation::Allocation;
@@ -16,6 +17,12 @@ impl Cycle<'_> {
         }
         let on = self.settings.gates.enabled(Gate::DRAPrioritizedList);
         if on { profile.scores.weight(Score::Devices) } else { 0 }
+    }
+
+    /// How much it counts whether devices that claims get are ready; nothing if all of them are.
+    pub(crate) fn readiness_weight(&self, profile: &Profile, claims: &PodClaims) -> i64 {
+        let may_differ = claims.need_devices() && self.facts.slices.has_some_to_prepare();
+        if may_differ { profile.scores.weight(Score::ReadyDevices) } else { 0 }
     }
 }
 

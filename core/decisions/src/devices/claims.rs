@@ -1,7 +1,8 @@
 //! The claims of a pod: which have devices, which need some, and whether all of them can be used.
 
+use cluster::claims::ClaimState;
 use model::claim::ClaimId;
-use model::identity::NodeName;
+use model::identity::{ConsumerUid, NodeName};
 use model::pod::{ClaimSource, Pod};
 
 use crate::cycle::Cycle;
@@ -9,6 +10,7 @@ use crate::giving_back::Why;
 use crate::profile::Profile;
 use crate::values::filter_set::Filter;
 use crate::values::in_the_way::{InTheWay, Remedy};
+use crate::values::pending::Pending;
 use crate::values::pod_claims::PodClaims;
 use crate::values::pod_refusal::PodRefusal;
 use crate::values::reason::ClaimReason;
@@ -80,10 +82,11 @@ impl Cycle<'_> {
                 refusal.in_the_way = self.gives_back(why, &id, pod).then_some(one);
                 return Err(refusal);
             }
-            let consumers = state.reserved_for.len();
-            if state.allocation.is_some() && consumers >= CONSUMERS_MAX && !state.reserved_for.contains(&user)
-            {
-                return Err(refused(ClaimReason::Full { claim: id, consumers }));
+            if state.allocation.is_some() && !state.reserved_for.contains(&user) {
+                let consumers = self.consumers(state);
+                if consumers >= CONSUMERS_MAX {
+                    return Err(refused(ClaimReason::Full { claim: id, consumers }));
+                }
             }
             if self.is_for_another(state, pod) {
                 return Err(refused(ClaimReason::PartOfNode(id)));
@@ -99,6 +102,23 @@ impl Cycle<'_> {
             if is_settled { &mut claims.settled } else { &mut claims.open }.push(state.clone());
         }
         Ok(claims)
+    }
+
+    /// The claims of a pod that are to be negotiated about; none also if the pod cannot use one of its claims.
+    pub fn pending_of(&self, pod: &Pod, profile: &Profile) -> Vec<Pending> {
+        self.claims_of(pod, profile).map(|claims| claims.pending).unwrap_or_default()
+    }
+
+    /// How many users a claim has, with those for whom it is being reserved.
+    pub(crate) fn consumers(&self, state: &ClaimState) -> usize {
+        let mut coming: Vec<ConsumerUid> = Vec::new();
+        for pod in self.underway.reserving(&state.wish.id) {
+            let user = self.facts.user_of(&pod, &state.wish.id);
+            if !state.reserved_for.contains(&user) && !coming.contains(&user) {
+                coming.push(user);
+            }
+        }
+        state.reserved_for.len() + coming.len()
     }
 
     /// The refusal of a pod whose claims cannot be used anywhere.

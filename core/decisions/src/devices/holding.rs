@@ -23,7 +23,8 @@ pub fn held(holder: &Holder, uid: &str, allocation: &Allocation) -> (Allocated, 
             groups: grant.groups.clone(),
             consumed: grant.share.clone().unwrap_or_default(),
         };
-        held.push(Held { device: grant.device.clone(), share: share.map(ShareId), holding });
+        let tolerations = grant.tolerations.clone();
+        held.push(Held { device: grant.device.clone(), share: share.map(ShareId), holding, tolerations });
     }
     (Allocated { nodes: allocation.nodes.clone(), held }, shares)
 }

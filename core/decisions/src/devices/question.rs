@@ -8,15 +8,31 @@ use model::node::Node;
 
 use crate::devices::extended::wish_on;
 use crate::settings::Settings;
+use crate::values::certainty::Certainty;
+use crate::values::no_devices::NoDevices;
+use crate::values::pending::Pending;
 use crate::values::pod_claims::PodClaims;
+use crate::values::pod_refusal::Nearest;
 use crate::values::reason::DeviceReason;
 
 /// Why claims cannot be used on a node, whatever devices are free there.
-pub(crate) fn why_elsewhere(node: &Node, claims: &PodClaims) -> Option<DeviceReason> {
+pub(crate) fn why_elsewhere(node: &Node, claims: &PodClaims) -> Option<NoDevices> {
     if claims.settled.iter().any(|state| !state.is_usable_on(node)) {
-        return Some(DeviceReason::ClaimElsewhere);
+        return Some(DeviceReason::ClaimElsewhere.into());
     }
-    claims.pending.iter().find_map(|pending| pending.refuses(node))
+    claims.pending.iter().find_map(|pending| unsuitable(pending, node))
+}
+
+/// What a driver's controller, or the class, has against a node for a claim.
+fn unsuitable(pending: &Pending, node: &Node) -> Option<NoDevices> {
+    let reason = pending.refuses(node)?;
+    let nearest = Nearest::Unsuitable {
+        node: node.name.clone(),
+        entry: pending.entry.clone(),
+        driver: pending.driver.clone(),
+        by_class: reason == DeviceReason::ExcludedByClass,
+    };
+    Some(NoDevices { reason, nearest: Some(nearest), certainty: Certainty::Proved })
 }
 
 /// What a claim would ask for that is made for what the pod asks for by name and the node does not have itself.

@@ -193,8 +193,8 @@ impl Cycle<'_> {
         claims: &PodClaims,
         ahead: Option<Reply>,
     ) -> Result<Vec<Allocation>, NoDevices> {
-        if let Some(why) = why_elsewhere(node, claims) {
-            return Err(why.into());
+        if let Some(none) = why_elsewhere(node, claims) {
+            return Err(none);
         }
         let made = made_on(&self.facts, node, claims);
         let wishes = asked(claims, made.as_ref());

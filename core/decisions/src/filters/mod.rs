@@ -33,5 +33,6 @@ pub(crate) use self::pod_term::{OwnTerm, reaches};
 pub use self::settings::FilterSettings;
 pub(crate) use self::spread::{SpreadCounts, among, counted, counted_pods};
 pub(crate) use self::taints::{keeps_off, tolerates};
+pub(crate) use self::unschedulable::check as unschedulable;
 pub use self::volumes::Mounts;
 pub use crate::values::filter_set::{Filter, FilterSet};

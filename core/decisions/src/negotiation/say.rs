@@ -22,6 +22,14 @@ pub struct Say {
     pub potential: Vec<NodeName>,
 }
 
+/// What there is to know of nodes.
+pub(crate) struct Surroundings<'s> {
+    /// Whether a node is there.
+    is_there: &'s dyn Fn(&NodeName) -> bool,
+    /// Whether a node is chosen for other pods.
+    is_chosen: &'s dyn Fn(&NodeName) -> bool,
+}
+
 /// The claims without an answer, if nothing can be chosen before there is one.
 pub fn unanswered<'p>(known: Option<&PodContext>, pending: &'p [Pending]) -> Vec<&'p Pending> {
     // With a single claim nothing can be given in vain, so the choice is the driver's first question.
@@ -39,6 +47,7 @@ pub(crate) fn say(
     (chosen, tried): (Option<&NodeName>, Option<&BTreeSet<NodeName>>),
     fits: &[NodeName],
     pending: &[Pending],
+    around: &Surroundings<'_>,
 ) -> Say {
     let places: FxHashSet<&NodeName> = fits.iter().collect();
     let chosen = chosen.filter(|node| places.contains(node)).cloned();
@@ -50,7 +59,14 @@ pub(crate) fn say(
         let mut known = fits.iter().filter(|node| asked.contains(node));
         known.find(|node| will_do(node)).or_else(|| fits.iter().find(|node| will_do(node)))
     };
-    let best = || first(&is_new).or_else(|| first(&|_| true)).cloned();
+    // Where others are to go already, one that ranks higher is better though nobody was asked about it: a node is asked about by
+    // choosing it, too, and of hundreds of pods not all find theirs among the nodes that a context may name.
+    let new = || {
+        let asked = first(&is_new)?;
+        let ranked = || fits.iter().find(|node| is_new(node));
+        if (around.is_chosen)(asked) { ranked() } else { Some(asked) }
+    };
+    let best = || new().or_else(|| first(&|_| true)).cloned();
     let selected = chosen.or_else(|| best().filter(|_| may_choose));
     let kept = known.into_iter().flat_map(|known| &known.potential).filter(|node| places.contains(node));
     let mut potential: BTreeSet<NodeName> = selected.iter().cloned().collect();
@@ -69,8 +85,9 @@ pub(crate) fn say(
     if let Some(known) = known
         && potential.iter().all(|node| asked.contains(node))
     {
-        // A list that is longer than it has to be does no harm; to write it does.
-        return Say { selected, potential: known.potential.clone() };
+        // A list that is longer than it has to be does no harm; to write it does. Of nodes that are gone drivers can say nothing.
+        let potential = known.potential.iter().filter(|node| (around.is_there)(node)).cloned().collect();
+        return Say { selected, potential };
     }
     Say { selected, potential: potential.into_iter().collect() }
 }
@@ -91,6 +108,10 @@ impl Cycle<'_> {
         let plans = self.plans;
         let chosen = plans.selections.of(&pod.uid);
         let tried = plans.rounds.tried(&Key::from(pod));
-        say(self.facts.context(pod), (chosen, tried), &openings.nodes, &openings.pending)
+        let around = Surroundings {
+            is_there: &|node| self.facts.has_node(node),
+            is_chosen: &|node| plans.selections.others_at(node, &pod.uid).next().is_some(),
+        };
+        say(self.facts.context(pod), (chosen, tried), &openings.nodes, &openings.pending, &around)
     }
 }

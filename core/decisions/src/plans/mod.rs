@@ -66,7 +66,7 @@ impl Plans {
                 }
                 let (groups, consumed) = Default::default();
                 let holding = Holding { holder: holder.clone(), groups, consumed };
-                held.push(Held { device: device.clone(), share: None, holding });
+                held.push(Held { device: device.clone(), share: None, holding, tolerations: Vec::new() });
             }
         }
         held

@@ -24,7 +24,7 @@ use crate::lanes::part_min;
 use crate::pod::nominees::Beside;
 use crate::pod::relations::Unit;
 use crate::profile::Profile;
-use crate::scores::{self, Candidate, devices, node_affinity, taints};
+use crate::scores::{self, Candidate, Score, devices, node_affinity, ready_devices, taints};
 use crate::values::choice::{Choice, choice};
 use crate::values::pod_claims::PodClaims;
 use crate::values::pod_refusal::PodRefusal;
@@ -245,7 +245,10 @@ impl Cycle<'_> {
         let found = match &allocations {
             None => Found::Unfit,
             Some(Err(_)) => Found::NoDevices,
-            Some(Ok(_)) => Found::Seat(score),
+            Some(Ok(allocations)) => {
+                let weight = kind.profile.scores.weight(Score::ReadyDevices);
+                Found::Seat(score + weight * ready_devices::score(allocations))
+            }
         };
         let allocations = allocations.and_then(Result::ok).unwrap_or_default();
         let traits = Traits { worth: worth(claims, &allocations), ..traits };

@@ -51,7 +51,9 @@ impl Cycle<'_> {
         })?;
         let (mut tally, candidates) = self.sift(pod, profile, (&around, &mounts));
         self.caches.work.spend(tally.nodes as u64 * work::NODE);
-        let compares_devices = most == 1 && self.alternatives_weight(profile, claims) != 0;
+        let depends_on_devices =
+            self.alternatives_weight(profile, claims) != 0 || self.readiness_weight(profile, claims) != 0;
+        let compares_devices = most == 1 && depends_on_devices;
         let candidates = if compares_devices {
             candidates
         } else {

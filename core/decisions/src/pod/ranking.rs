@@ -9,7 +9,7 @@ use model::pod::{LabelSelector, Pod};
 use crate::cycle::Cycle;
 use crate::devices::alternatives::worth;
 use crate::profile::Profile;
-use crate::scores::{self, View, devices};
+use crate::scores::{self, View, devices, ready_devices};
 use crate::values::pod_claims::PodClaims;
 
 impl Cycle<'_> {
@@ -23,7 +23,10 @@ impl Cycle<'_> {
         profile: &Profile,
     ) -> Option<(NodeIdx, Vec<Allocation>)> {
         let raw = found.iter().map(|(_, allocations)| worth(claims, allocations)).collect();
-        let extra = devices::weighted(raw, self.alternatives_weight(profile, claims));
+        let mut extra = devices::weighted(raw, self.alternatives_weight(profile, claims));
+        let weight = self.readiness_weight(profile, claims);
+        let readiness = found.iter().map(|(_, allocations)| weight * ready_devices::score(allocations));
+        extra.iter_mut().zip(readiness).for_each(|(extra, readiness)| *extra += readiness);
         let nodes = found.iter().map(|(at, _)| *at).collect();
         let best = *self.ranked(pod, nodes, &extra, companions, profile).first()?;
         let place = found.iter().position(|(at, _)| *at == best)?;

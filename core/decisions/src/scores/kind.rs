@@ -19,6 +19,8 @@ pub enum Score {
     Images,
     /// Devices that come closer to what claims would like. Told by the devices that were found, see [`devices`](super::devices).
     Devices,
+    /// Devices that need not be made ready first. Told by the devices that were found, see [`ready_devices`](super::ready_devices).
+    ReadyDevices,
 }
 
 impl Score {
@@ -27,7 +29,7 @@ impl Score {
     pub fn is_relative(self) -> bool {
         match self {
             Score::Taints | Score::NodeAffinity | Score::Spread | Score::PodAffinity | Score::Devices => true,
-            Score::Resources | Score::Balanced | Score::Images => false,
+            Score::Resources | Score::Balanced | Score::Images | Score::ReadyDevices => false,
         }
     }
 }

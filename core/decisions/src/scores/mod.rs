@@ -10,6 +10,7 @@ mod kind;
 pub mod node_affinity;
 pub mod placement;
 pub mod pod_affinity;
+pub mod ready_devices;
 pub mod resources;
 mod scale;
 mod settings;

@@ -49,6 +49,7 @@ impl Default for ScoreSettings {
                 (Score::Devices, 2),
                 (Score::Balanced, 1),
                 (Score::Images, 1),
+                (Score::ReadyDevices, 3),
             ],
             strategy: Strategy::default(),
             balanced: vec!["cpu".into(), "memory".into()],

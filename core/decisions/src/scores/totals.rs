@@ -106,7 +106,7 @@ impl Raw {
             Score::Spread => SpreadWishes::new(shape, candidates, view).map(Raw::Spread),
             Score::PodAffinity => PodWishes::new(shape, view).map(Raw::PodAffinity),
             Score::Images => Some(Raw::Images),
-            Score::Devices => None,
+            Score::Devices | Score::ReadyDevices => None,
         }
     }
 

@@ -45,6 +45,14 @@ pub struct Awaited {
     pub device: Progress,
 }
 
+impl Awaited {
+    /// Whether it is the same device, whatever it lacks by now.
+    #[must_use]
+    pub fn is_same_device(&self, other: &Awaited) -> bool {
+        self.claim == other.claim && self.device.device == other.device.device
+    }
+}
+
 /// Why a claim of a pod on its way is of no use to it any more.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ClaimLost {

@@ -1,6 +1,7 @@
 //! Why no node will do for a pod.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use allocation::Refusal;
 use cluster::nodes::NodeIdx;
@@ -12,7 +13,7 @@ use crate::values::filter_set::{Filter, FilterSet};
 use crate::values::in_the_way::InTheWay;
 use crate::values::node_refusal::NodeRefusal;
 use crate::values::pod_claims::PodClaims;
-use crate::values::reason::Reason;
+use crate::values::reason::{ClaimReason, DeviceReason, Reason};
 use crate::values::renaming::Renaming;
 use crate::values::wake::Wakes;
 
@@ -66,6 +67,17 @@ pub enum Nearest {
         /// The node.
         node: NodeName,
     },
+    /// The driver's controller that is to give a claim devices has none for this node, or may not be asked about it.
+    Unsuitable {
+        /// The node.
+        node: NodeName,
+        /// The pod's name for the claim.
+        entry: Arc<str>,
+        /// The driver.
+        driver: Arc<str>,
+        /// The class does not allow the node.
+        by_class: bool,
+    },
 }
 
 impl PodRefusal {
@@ -108,6 +120,24 @@ impl PodRefusal {
     #[must_use]
     pub fn wakes_on(&self) -> Wakes {
         self.wakes_on.clone()
+    }
+
+    /// Whether the pod waits for nothing but the answer to a write of ours, which gives a claim of it devices.
+    #[must_use]
+    pub fn awaits_write(&self) -> bool {
+        matches!(&self.everywhere, Some(Reason::Claim(ClaimReason::BeingAllocated(_))))
+    }
+
+    /// Whether there are no devices for a claim of the pod on some node, whatever else there is.
+    #[must_use]
+    pub fn lacks_devices(&self) -> bool {
+        self.reasons.keys().any(|reason| {
+            let Reason::Devices(why) = reason else { return false };
+            matches!(
+                why,
+                DeviceReason::Insufficient | DeviceReason::ExcludedByDriver | DeviceReason::ExcludedByClass
+            )
+        })
     }
 
     /// The claim that has to give up its devices for the pod.

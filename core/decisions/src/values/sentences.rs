@@ -69,6 +69,13 @@ impl Display for Nearest {
                 out,
                 "On node {node}, the search reached its limit before it found devices or proved that there are none"
             ),
+            Nearest::Unsuitable { node, entry, driver, by_class: true } => write!(
+                out,
+                "On node {node}, claim {entry} gets no devices of resource driver {driver}: its class does not allow the node"
+            ),
+            Nearest::Unsuitable { node, entry, driver, by_class: false } => {
+                write!(out, "On node {node}, resource driver {driver} has no devices for claim {entry}")
+            }
         }
     }
 }

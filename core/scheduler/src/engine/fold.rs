@@ -5,35 +5,32 @@ use std::sync::Arc;
 use cluster::change::Change;
 use cluster::claims::{ClaimState, Shown};
 use cluster::groups::Key;
+use cluster::published::Published;
 use cluster::taint_rules::TaintRule;
 use decisions::filters::Filter;
 use decisions::profile::Profile;
 use decisions::wake::{Wake, Wakes};
 use gates::Gate;
 use model::claim::ClaimId;
+use model::device::TaintEffect;
 use model::identity::{ClaimUid, NodeName, PodUid};
 use model::node::Node;
 use model::pod::{ClaimSource, Pod};
 use model::timestamp::Timestamp;
 
 use super::Engine;
+use super::driven_off::{drives_off, is_tainted};
 use super::touched::{helped_by, node_changes, own_changes};
 use crate::claim_waits::For;
 
 impl Engine {
     pub(super) fn fold(&mut self, now: Timestamp, change: Change) {
         let wakes = match change {
-            Change::NodeApplied(node) => self.fold_node(*node),
+            Change::NodeApplied(node) => self.fold_node(now, *node),
             Change::NodeGone(name) => self.node_gone(now, &name),
             Change::PodApplied(pod) => self.fold_pod(now, &pod),
             Change::PodGone(uid) => self.pod_gone(now, &uid),
-            Change::SliceApplied(published) => {
-                let name = published.slice.name.clone();
-                let before = self.slice_touched(&name);
-                self.facts.apply_slice(published);
-                self.caches.scopes.forget();
-                before.or(self.slice_touched(&name))
-            }
+            Change::SliceApplied(published) => self.fold_slice(now, published),
             Change::SliceGone(name) => {
                 // It may have contradicted the rest of its pool.
                 let touched = self.slice_touched(&name);
@@ -41,7 +38,7 @@ impl Engine {
                 self.caches.scopes.forget();
                 touched
             }
-            Change::TaintRuleApplied(rule) => self.fold_taint_rule(rule),
+            Change::TaintRuleApplied(rule) => self.fold_taint_rule(now, rule),
             Change::TaintRuleGone(name) => {
                 let is_changed = self.facts.remove_taint_rule(&name);
                 self.taints_changed(is_changed)
@@ -105,13 +102,20 @@ impl Engine {
     fn node_gone(&mut self, now: Timestamp, name: &NodeName) -> Wakes {
         if self.facts.remove_node(name) {
             self.wake_nominees_of(now, name);
+            self.look_at_arrivals(now, name);
         }
         Wake::NodeRemoved.of_node(name)
     }
 
-    fn fold_node(&mut self, node: Node) -> Wakes {
+    fn fold_node(&mut self, now: Timestamp, node: Node) -> Wakes {
         let name = node.name.clone();
+        let drives_off = |known: &Arc<Node>| drives_off(known, &node);
+        let known_before = self.facts.nodes.find(&name).and_then(|at| self.facts.nodes.get(at).node.as_ref());
+        let is_left = known_before.is_some_and(drives_off);
         let known = self.facts.apply_node(node);
+        if is_left {
+            self.look_at_arrivals(now, &name);
+        }
         let node = self.facts.nodes.find(&name).and_then(|at| self.facts.nodes.get(at).node.as_ref());
         match known.zip(node) {
             None => Wake::NodeAdded.of_node(&name),
@@ -119,12 +123,28 @@ impl Engine {
         }
     }
 
-    fn fold_taint_rule(&mut self, rule: TaintRule) -> Wakes {
+    fn fold_slice(&mut self, now: Timestamp, published: Arc<Published>) -> Wakes {
+        let (name, pool) = (published.slice.name.clone(), published.slice.pool.clone());
+        let before = self.slice_touched(&name);
+        self.facts.apply_slice(published);
+        self.caches.scopes.forget();
+        let known = self.facts.slices.get(&name);
+        if known.is_some_and(|known| known.slice.devices.iter().any(is_tainted)) {
+            self.look_at_takers(now, Some(&pool));
+        }
+        before.or(self.slice_touched(&name))
+    }
+
+    fn fold_taint_rule(&mut self, now: Timestamp, rule: TaintRule) -> Wakes {
         let gates = self.settings.gates;
         if !(gates.enabled(Gate::DRADeviceTaints) && gates.enabled(Gate::DRADeviceTaintRules)) {
             return Wakes::NONE;
         }
+        let drives_off = rule.taint.effect == TaintEffect::NoExecute;
         let is_changed = self.facts.apply_taint_rule(rule);
+        if is_changed && drives_off {
+            self.look_at_takers(now, None);
+        }
         self.taints_changed(is_changed)
     }
 

@@ -1,5 +1,6 @@
 //! What stands between a pod whose claims are written and its node. Nothing is changed here.
 
+use decisions::driven_off::{self, DrivenOff};
 use decisions::filters::Filter;
 use decisions::not_ready::{Awaited, ClaimLost};
 use decisions::readiness::{Broken, Standing};
@@ -37,6 +38,8 @@ pub(super) enum Outlook {
     Unready { until: Timestamp, claims: Vec<ClaimId>, what: Awaited },
     /// Devices of these claims will not become ready.
     Broken { claims: Vec<ClaimId>, broken: Vec<Broken> },
+    /// It may not go to its node any more, or not with its devices.
+    DrivenOff(DrivenOff),
     /// One of these claims has lost the devices that were to become ready.
     LostDevices { claims: Vec<ClaimId>, why: ClaimLost },
     /// It has all that it needs. The devices of these claims were made ready.
@@ -46,6 +49,9 @@ pub(super) enum Outlook {
 impl Engine {
     /// What stands between a pod on its way and its node. All of its writes are answered.
     pub(super) fn outlook(&self, now: Timestamp, binding: &Binding) -> Outlook {
+        if let Some(why) = self.driven_off(binding) {
+            return Outlook::DrivenOff(why);
+        }
         if let Some(why) = self.misplaced(binding) {
             return Outlook::Lost(why);
         }
@@ -167,6 +173,21 @@ impl Engine {
             Standing::Pending(_, what) => Some(what.to_string()),
             Standing::Broken(broken) => broken.into_iter().next().map(|one| one.why.to_string()),
         }
+    }
+
+    /// What happened to the node or the devices of a pod on its way since these were decided, so that it may not go there. One that
+    /// was on its node before stays: others evict it.
+    fn driven_off(&self, binding: &Binding) -> Option<DrivenOff> {
+        if binding.pod.node.is_some() {
+            return None;
+        }
+        let filters = &self.settings.profile_of(&binding.pod).filters;
+        let pod = self.facts.waiting.get(&binding.pod.uid).unwrap_or(&binding.pod);
+        let off_node = driven_off::off_node(&self.facts, filters, &pod.shape, &binding.node);
+        let claims = || binding.pod.claim_ids().chain(self.written_claims(binding));
+        let off_devices =
+            || claims().find_map(|id| driven_off::off_devices(&self.facts, &self.settings.gates, &id));
+        off_node.or_else(|| off_devices().filter(|_| filters.has(Filter::Devices)))
     }
 
     /// Why a pod on its way cannot use a claim where it is to go: since that was decided, the claim lost its devices and got

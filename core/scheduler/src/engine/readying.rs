@@ -9,13 +9,14 @@ use decisions::not_ready::Awaited;
 use decisions::readiness::{Broken, ReadyOutcome};
 use model::claim::ClaimId;
 use model::identity::PodUid;
+use model::pod::Pod;
 use model::timestamp::Timestamp;
 
 use super::{Announcement, Engine};
 use crate::claim_waits::For;
 use crate::life_cycles::binding::{Binding, CannotBind, Event, Waited};
 use crate::life_cycles::not_bound::NotBound;
-use crate::write::Write;
+use crate::write::{WaitReason, Write};
 
 impl Engine {
     /// Lets a pod wait for its devices, and tells so when it begins to.
@@ -31,14 +32,45 @@ impl Engine {
         let begins = !binding.is_readying();
         let (pod, node) = (binding.pod.clone(), binding.node.clone());
         self.bindings.step(uid, Event::Unready { now, until, claims });
+        let message =
+            format!("waiting for binding conditions for device on node {node}: {what}, until {until}");
+        // With each device that becomes ready it waits for the next, and not with each condition.
+        let told_of = self.bindings.get(uid).and_then(|binding| binding.told_of.as_ref());
+        if !told_of.is_some_and(|told| told.is_same_device(what)) {
+            self.note_pending(&pod, message.clone());
+        }
+        if let Some(binding) = self.bindings.get_mut(uid) {
+            binding.told_of = Some(what.clone());
+        }
         if !begins {
             return;
         }
         // Autoscalers look for it, and the next leader looks there first.
         let nominate = Write::Nominate { pod: pod.id.clone(), uid: uid.clone(), node: Some(node.clone()) };
         self.outbox.submit(nominate);
-        let message = format!("waiting for binding conditions for device on node {node}: {what}");
         self.outbox.announce(Announcement::DevicesPending { pod, node, message });
+    }
+
+    /// Tells of a pod whose devices are ready that it waits for those of other members of its gang.
+    pub(super) fn note_held(&mut self, uid: &PodUid) {
+        let held = self.bindings.get(uid).filter(|binding| binding.is_held() && binding.told_of.is_some());
+        let Some((pod, node)) = held.map(|binding| (binding.pod.clone(), binding.node.clone())) else {
+            return;
+        };
+        if let Some(binding) = self.bindings.get_mut(uid) {
+            binding.told_of = None;
+        }
+        let message = format!(
+            "devices are ready on node {node}; waiting for binding conditions for devices of other members of the pod group"
+        );
+        self.note_pending(&pod, message);
+    }
+
+    /// Notes on a pod what it waits for on its node. Why it waited before is news again.
+    fn note_pending(&mut self, pod: &Pod, message: String) {
+        self.queue.forget_told(&self.facts.groups.key_of(pod));
+        let (id, uid, reason) = (pod.id.clone(), pod.uid.clone(), WaitReason::DevicesPending);
+        self.outbox.submit(Write::Note { pod: id, uid, reason, message });
     }
 
     /// The claims that failed give their devices back, and the pod goes back to the queue.

@@ -132,6 +132,7 @@ impl Engine {
             Outlook::Served => self.served(now, uid),
             Outlook::Unready { until, claims, what } => self.wait_for_devices(now, uid, until, claims, &what),
             Outlook::Broken { claims, broken } => self.give_up_on(now, uid, &claims, broken),
+            Outlook::DrivenOff(why) => self.drive_off(now, uid, why),
             Outlook::LostDevices { claims, why } => {
                 let waited = self.bindings.get(uid).and_then(Binding::waited);
                 self.tell_devices(now, uid, ReadyOutcome::Error, (&claims, waited.as_ref()));
@@ -144,7 +145,8 @@ impl Engine {
                 }
                 if self.is_held_for_gang(uid) {
                     self.bindings.step(uid, Event::Ready { now, claims });
-                    return self.complete_flight(now, uid);
+                    self.complete_flight(now, uid);
+                    return self.note_held(uid);
                 }
                 self.bind(uid);
             }

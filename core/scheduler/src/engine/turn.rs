@@ -39,9 +39,11 @@ impl Engine {
     pub(super) fn turn(&mut self, now: Timestamp, attempts: u32) {
         self.clear_forlorn(now);
         self.give_up_held_back();
+        self.free_room_of_shrunk();
         self.note_placed();
         self.tell_gated(now);
         self.note_again(now);
+        self.note_waits(now);
         for _ in 0..attempts {
             let Some(key) = self.queue.next(now) else { break };
             self.caches.work.begin();

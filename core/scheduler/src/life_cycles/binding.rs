@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use decisions::giving_back::Why;
+use decisions::not_ready::Awaited;
 use model::claim::ClaimId;
 use model::identity::{ClaimUid, NodeName};
 use model::pod::Pod;
@@ -46,6 +47,8 @@ pub(crate) struct Binding {
     pub settles_at: Option<Timestamp>,
     /// Its node is noted on the pod: it waited there for its devices, and the node is tried first when it fails.
     pub keeps_node: bool,
+    /// The device of which it was told last that the pod waits for it.
+    pub told_of: Option<Awaited>,
     stage: BindingStage,
 }
 
@@ -158,6 +161,7 @@ impl Binding {
             written: Vec::new(),
             settles_at: None,
             keeps_node: false,
+            told_of: None,
             stage: BindingStage::Writing,
         }
     }
@@ -210,6 +214,18 @@ impl Binding {
             BindingStage::Settling { .. }
             | BindingStage::Readying { .. }
             | BindingStage::Held { .. }
+            | BindingStage::Over => false,
+        }
+    }
+
+    /// Whether it waits for something else than answers to its writes, and would notice if its node went.
+    pub fn is_waiting(&self) -> bool {
+        match self.stage {
+            BindingStage::Settling { .. } | BindingStage::Readying { .. } | BindingStage::Held { .. } => true,
+            BindingStage::Writing
+            | BindingStage::Binding(_)
+            | BindingStage::Failing(_)
+            | BindingStage::Undoing { .. }
             | BindingStage::Over => false,
         }
     }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use decisions::driven_off::DrivenOff;
 use decisions::not_ready::{ClaimLost, NotReady};
 use decisions::reason::ClaimReason;
 use model::claim::ClaimId;
@@ -28,6 +29,8 @@ pub(crate) enum NotBound {
     Clash(ClaimReason),
     /// Its devices will not become ready.
     NotReady(NotReady),
+    /// It may not go to its node any more, or not with its devices.
+    DrivenOff(DrivenOff),
     /// A more important pod needs its place.
     Preempted,
     /// Its gang is not bound.
@@ -71,6 +74,7 @@ impl fmt::Display for NotBound {
             }
             NotBound::Clash(reason) => reason.fmt(out),
             NotBound::NotReady(why) => why.fmt(out),
+            NotBound::DrivenOff(why) => why.fmt(out),
             NotBound::Preempted => out.write_str("preempted by a higher priority pod before it was bound"),
             NotBound::Gang(fell) => fell.fmt(out),
         }

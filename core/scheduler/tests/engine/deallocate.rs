@@ -25,7 +25,7 @@ pub fn held(name: &str, node: &str, users: &[&str]) -> ClaimState {
     };
     let holding =
         Holding { holder: claim_id(name).into(), groups: BTreeMap::new(), consumed: BTreeMap::new() };
-    let held = vec![Held { device, share: None, holding }];
+    let held = vec![Held { device, share: None, holding, tolerations: Vec::new() }];
     let nodes = Some(NodeSelector::only(&node.into()));
     ClaimState {
         allocation: Some(Arc::new(Allocated { nodes, held })),

@@ -69,7 +69,10 @@ fn allocated(name: &str, pool: &str, card: &str, users: &[&str]) -> ClaimState {
     let is_local = matches!(pool, "a" | "b");
     let nodes = is_local.then(|| NodeSelector { terms: vec![term(pool)] });
     ClaimState {
-        allocation: Some(Arc::new(Allocated { nodes, held: vec![Held { device, share: None, holding }] })),
+        allocation: Some(Arc::new(Allocated {
+            nodes,
+            held: vec![Held { device, share: None, holding, tolerations: Vec::new() }],
+        })),
         reserved_for: users.iter().map(|user| format!("uid-{user}").into()).collect(),
         ..claim(name)
     }

@@ -6,10 +6,10 @@ use cluster::change::{Change, GroupChange};
 use model::group::{Group, GroupId};
 use model::pod::Pod;
 use scheduler::engine::{Engine, Input};
-use scheduler::write::{Write, WriteOutcome};
+use scheduler::write::{WaitReason, Write, WriteOutcome};
 
 use crate::gangs::{gang_settings, gang_world, node_in};
-use crate::readying::{attach, fabric, fail, mend, report, told};
+use crate::readying::{attach, condition, fabric, fail, mend, report, told};
 use crate::turmoil::Dice;
 use crate::world::{World, claim, claim_id, gpu_class, gpus, pod};
 
@@ -458,4 +458,84 @@ fn a_gang_is_woken_when_devices_that_failed_and_that_another_pod_uses_are_ready_
     world.later(20);
     world.settle();
     assert_eq!(world.node_of("m0").as_deref(), Some("a"), "{:?}", world.told);
+}
+
+#[test]
+fn a_member_whose_node_goes_while_it_waits_is_placed_anew_alone_and_the_others_keep_their_devices() {
+    let mut world = waiting(&[("a", &["a-0", "a-1"]), ("b", &["b-0", "b-1"])]);
+    world.fact(node_in("r0", "e", 4_000));
+    world.fact(fabric("e", &["e-0"]));
+    let (lost, kept) = if world.devices_of("c0") == ["b-0"] { ("c0", "c1") } else { ("c1", "c0") };
+    assert_eq!(world.devices_of(kept), ["a-0"]);
+    world.fact(Change::NodeGone("b".into()));
+    world.settle();
+    world.later(20);
+    world.settle();
+    assert_eq!(
+        (world.devices_of(kept), world.devices_of(lost)),
+        (vec!["a-0".to_owned()], vec!["e-0".to_owned()]),
+        "{:?}",
+        world.told
+    );
+    attach(&mut world, "c0");
+    attach(&mut world, "c1");
+    world.settle();
+    assert_eq!(bound(&world), 2);
+}
+
+#[test]
+fn a_member_that_has_all_it_needs_leaves_a_node_that_goes_while_others_wait() {
+    let mut world = waiting(&[("a", &["a-0"]), ("b", &["b-0"]), ("c", &["c-0"]), ("d", &["d-0"])]);
+    attach(&mut world, "c0");
+    world.settle();
+    let there = world.pods["uid-m0"].nominated_node.clone().expect("it waits there");
+    world.fact(Change::NodeGone(there));
+    world.settle();
+    assert_eq!(bound(&world), 0);
+    world.later(20);
+    world.settle();
+    // The rack has one node left, so that both go to the other.
+    world.later(20);
+    world.settle();
+    let devices = [world.devices_of("c0"), world.devices_of("c1")].concat();
+    assert!(devices == ["c-0", "d-0"] || devices == ["d-0", "c-0"], "{devices:?} {:?}", world.told);
+    attach(&mut world, "c0");
+    attach(&mut world, "c1");
+    world.settle();
+    assert_eq!(bound(&world), 2);
+}
+
+#[test]
+fn members_that_are_ready_say_that_they_wait_for_others() {
+    let mut world = waiting(&[("a", &["a-0"]), ("b", &["b-0"])]);
+    attach(&mut world, "c0");
+    world.settle();
+    let there = world.pods["uid-m0"].nominated_node.clone().expect("it waits there");
+    let expected = format!(
+        "devices are ready on node {there}; waiting for binding conditions for devices of other members of the pod group"
+    );
+    assert_eq!(condition(&world, "m0"), (WaitReason::DevicesPending, expected));
+    let (_, other) = condition(&world, "m1");
+    assert!(other.starts_with("waiting for binding conditions for device on node"), "{other}");
+}
+
+#[test]
+fn after_a_restart_members_that_wait_keep_the_node_that_they_are_nominated_for() {
+    let cards: &[(&str, &[&str])] = &[("a", &["a-0"]), ("b", &["b-0"])];
+    let mut world = waiting(cards);
+    let nominated = |world: &World| {
+        let of = |name: &str| world.pods[name].nominated_node.clone();
+        (of("uid-m0"), of("uid-m1"))
+    };
+    let before = nominated(&world);
+    assert!(before.0.is_some() && before.1.is_some());
+    world.engine = Engine::new(gang_settings());
+    facts(cards, 2).into_iter().for_each(|fact| world.fact(fact));
+    let (claims, pods) = (world.claims.clone(), world.pods.clone());
+    claims.into_values().for_each(|state| world.fact(Change::ClaimApplied(Box::new(state))));
+    pods.into_values().for_each(|pod| world.fact(Change::PodApplied(Arc::new(pod))));
+    let withdraws = |(_, write): &(_, Write)| matches!(write, Write::Nominate { node: None, .. });
+    assert!(!world.open.iter().any(withdraws), "{:?}", world.open);
+    world.settle();
+    assert_eq!((nominated(&world), world.engine.readying()), (before, 2));
 }

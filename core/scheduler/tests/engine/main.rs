@@ -7,6 +7,7 @@ mod companions;
 mod conflicts;
 mod deallocate;
 mod device_preemption;
+mod driven_off;
 mod extended;
 mod footprint;
 mod gang_binding;
@@ -38,6 +39,7 @@ mod profiles;
 mod quiet;
 mod readying;
 mod replicas;
+mod shared_claims;
 mod taint_rules;
 mod tree_choice;
 mod tree_flights;
@@ -179,7 +181,7 @@ fn a_device_that_somebody_else_gave_away_is_taken() {
         |name: &str| DeviceId { driver: "gpu.example.com".into(), pool: "a".into(), device: name.into() };
     let holding =
         Holding { holder: claim_id("foreign").into(), groups: BTreeMap::new(), consumed: BTreeMap::new() };
-    let held = vec![Held { device: device("gpu-a"), share: None, holding }];
+    let held = vec![Held { device: device("gpu-a"), share: None, holding, tolerations: Vec::new() }];
     foreign.allocation = Some(Arc::new(Allocated { nodes: None, held }));
     world.add_claim(foreign);
     world.add_claim(claim("one"));
@@ -259,8 +261,9 @@ fn a_reservation_that_fails_takes_nothing_from_who_gets_the_claim_devices_now() 
     world.add_claim(ClaimState { allocation: None, reserved_for: Vec::new(), ..written });
     world.add_pod(pod("third", 100, &["shared"]));
     world.turn();
-    assert!(matches!(world.open[..], [_, (_, Write::Allocate { .. })]), "{:?}", world.open);
+    assert_eq!(world.open.len(), 1, "what is written for the claim waits for the answer: {:?}", world.open);
     world.tell(Input::Settled(reserving, WriteOutcome::Failed("deallocated".to_owned())));
+    assert!(matches!(world.open[..], [_, (_, Write::Allocate { .. }), ..]), "{:?}", world.open);
     world.add_claim(claim("other"));
     world.add_pod(pod("fourth", 100, &["other"]));
     world.turn();

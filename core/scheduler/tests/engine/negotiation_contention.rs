@@ -2,13 +2,16 @@
 //! rests before the next round.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use cluster::change::{Change, NegotiationChange};
 use cluster::contexts::PodContext;
 use model::identity::NodeName;
-use model::pod::PodId;
+use model::pod::{Pod, PodId};
+use scheduler::engine::Input;
+use scheduler::write::About;
 
-use crate::negotiation::{DRIVER, lent, negotiating};
+use crate::negotiation::{DRIVER, class, lent, negotiating, wanting};
 use crate::world::{World, claim, claim_id, gpu_class, gpus, node, pod};
 
 /// A world with so many nodes of this size each, and so many pods with a claim each.
@@ -254,4 +257,202 @@ fn a_pod_that_lacks_devices_of_the_scheduler_gives_back_what_drivers_gave_it() {
     world.later(20);
     world.settle();
     assert_eq!(world.selected("p"), Some("a"), "it is asked for again when the card is to be had");
+}
+
+#[test]
+fn a_pod_that_lacks_what_one_driver_gives_keeps_nothing_of_another() {
+    let mut world = negotiating();
+    world.fact(class("other", "nic.example.com", None));
+    ["a", "b"].iter().for_each(|name| world.fact(node(name, 4_000)));
+    world.add_claim(lent("own"));
+    world.add_claim(wanting("nic", "other"));
+    world.give("own", DRIVER, None, &[]);
+    world.add_pod(pod("p", 100, &["own", "nic"]));
+    world.settle();
+    world.answer("p", "nic", &["a", "b"]);
+    world.settle();
+    assert!(world.claims[&claim_id("own")].control.leaving, "others could have it: {:?}", world.told);
+    let why = "resource driver nic.example.com has no devices for claim nic";
+    assert!(world.told.iter().any(|told| told.contains(why)), "{:?}", world.told);
+    world.take_back("own");
+    let written = world.revision;
+    world.later(30);
+    world.settle();
+    assert_eq!(world.revision, written, "it is quiet");
+    world.answer("p", "nic", &["a"]);
+    world.later(30);
+    world.settle();
+    world.answer("p", "own", &[]);
+    world.settle();
+    assert_eq!(world.selected("p"), Some("b"), "both are asked for again");
+}
+
+#[test]
+fn a_driver_that_gives_elsewhere_than_was_chosen_meets_a_growing_pause() {
+    let mut world = negotiating();
+    (0..50).for_each(|at| world.fact(node(&format!("n{at}"), 1_000)));
+    world.fact(node("full", 10));
+    world.add_claim(lent("p"));
+    world.add_pod(pod("p", 300, &["p"]));
+    world.settle();
+    let mut given = 0;
+    for _ in 0..600 {
+        for _ in 0..5 {
+            if world.claims[&claim_id("p")].control.leaving {
+                world.take_back("p");
+            } else if world.selected("p").is_some() && world.claims[&claim_id("p")].allocation.is_none() {
+                given += 1;
+                world.give("p", DRIVER, Some("full"), &["p"]);
+            }
+            world.settle();
+        }
+        world.later(1);
+        world.settle();
+    }
+    assert!((10..40).contains(&given), "{given} times in ten minutes");
+    assert_eq!(world.node_of("p"), None);
+}
+
+#[test]
+fn nodes_that_are_deleted_are_not_named_to_drivers_any_more() {
+    let mut world = negotiating();
+    ["a", "b", "c"].iter().for_each(|name| world.fact(node(name, 1_000)));
+    world.add_claim(lent("p"));
+    world.add_pod(pod("p", 100, &["p"]));
+    world.settle();
+    let chosen = world.selected("p").expect("chosen").to_owned();
+    let gone = ["a", "b", "c"].into_iter().find(|name| *name != chosen).expect("there are three");
+    world.fact(Change::NodeGone(gone.into()));
+    world.settle();
+    let id = PodId { namespace: "default".into(), name: "p".into() };
+    let potential = &world.contexts[&id].potential;
+    assert!(potential.len() == 2 && !potential.iter().any(|node| **node == *gone), "{potential:?}");
+    assert_eq!(world.selected("p"), Some(&*chosen));
+}
+
+#[test]
+fn nobody_is_preempted_before_the_driver_has_given_what_the_pod_lacks_besides() {
+    let mut world = negotiating();
+    ["a", "b"].iter().for_each(|name| world.fact(node(name, 1_000)));
+    for (name, at) in [("x", "a"), ("y", "b")] {
+        world.add_pod(Pod { node: Some(at.into()), ..pod(name, 900, &[]) });
+    }
+    world.add_claim(lent("p"));
+    world.add_pod(Pod { priority: 10, ..pod("p", 500, &["p"]) });
+    world.settle();
+    let evicted =
+        |world: &World| ["uid-x", "uid-y"].iter().filter(|uid| !world.pods.contains_key(**uid)).count();
+    let first = world.selected("p").expect("the driver is asked").to_owned();
+    assert_eq!((evicted(&world), world.pods["uid-p"].nominated_node.clone()), (0, None));
+    world.answer("p", "p", &[&first]);
+    world.settle();
+    world.later(2);
+    world.settle();
+    let second = world.selected("p").expect("it is asked about the other").to_owned();
+    assert!(evicted(&world) == 0 && second != first, "{first} {second} {:?}", world.told);
+    world.give("p", DRIVER, Some(&second), &["p"]);
+    world.settle();
+    assert_eq!(evicted(&world), 1, "{:?}", world.told);
+    world.later(2);
+    world.settle();
+    assert_eq!(world.node_of("p").as_deref(), Some(&*second));
+}
+
+#[test]
+fn a_nomination_ends_when_it_depends_on_a_driver_again() {
+    let mut world = negotiating();
+    world.fact(node("a", 1_000));
+    world.add_claim(lent("p"));
+    world.add_pod(Pod { nominated_node: Some("a".into()), ..pod("p", 900, &["p"]) });
+    world.settle();
+    assert_eq!((world.selected("p"), world.pods["uid-p"].nominated_node.clone()), (Some("a"), None));
+    world.add_pod(pod("other", 900, &[]));
+    world.settle();
+    assert_eq!(world.node_of("other").as_deref(), Some("a"), "no room is kept for who waits for a driver");
+}
+
+/// Two hundred pods, each of which wants a device of one driver or one of each of two, on as many nodes with one each. Says how often
+/// drivers gave something, and the writes about the pod with the most.
+fn competition(drivers: &[&str]) -> (usize, Vec<&'static str>) {
+    const MANY: usize = 200;
+    let mut world = negotiating();
+    world.fact(class("other", "nic.example.com", None));
+    (0..MANY).for_each(|at| world.fact(node(&format!("n{at}"), 1_000)));
+    let claim_of =
+        |at: usize, driver: &str| if driver == DRIVER { format!("f{at}") } else { format!("i{at}") };
+    let names: Vec<String> = (0..MANY).map(|at| format!("p{at}")).collect();
+    for (at, name) in names.iter().enumerate() {
+        let claims: Vec<String> = drivers.iter().map(|driver| claim_of(at, driver)).collect();
+        for (claim, driver) in claims.iter().zip(drivers) {
+            world.add_claim(if *driver == DRIVER { lent(claim) } else { wanting(claim, "other") });
+        }
+        let claims: Vec<&str> = claims.iter().map(String::as_str).collect();
+        world.add_pod(pod(name, 900, &claims));
+    }
+    let mut writes: BTreeMap<String, Vec<&'static str>> = BTreeMap::new();
+    let mut given = 0;
+    // By driver, the pod that has each node.
+    let mut taken: BTreeMap<(&str, String), usize> = BTreeMap::new();
+    for _ in 0..600 {
+        for _ in 0..10 {
+            world.tell(Input::Turn { attempts: 1_000 });
+            let open = std::mem::take(&mut world.open);
+            for (id, write) in open {
+                if let About::Pod { id: pod, .. } | About::Context { id: pod, .. } = write.about() {
+                    writes.entry(pod.name.to_string()).or_default().push(write.name());
+                }
+                let outcome = world.apply(&write);
+                world.tell(Input::Settled(id, outcome));
+            }
+        }
+        for (at, name) in names.iter().enumerate() {
+            let id = PodId { namespace: "default".into(), name: name.as_str().into() };
+            let Some(context) = world.contexts.get(&id).cloned() else { continue };
+            let selected = context.selected.as_ref().map(ToString::to_string);
+            for driver in drivers {
+                let claim = claim_of(at, driver);
+                let has = |node: &str| taken.get(&(*driver, node.to_owned())).is_none_or(|pod| *pod == at);
+                if world.claims[&claim_id(&claim)].control.leaving {
+                    writes.entry(name.clone()).or_default().push("take back");
+                    taken.retain(|(by, _), pod| by != driver || *pod != at);
+                    world.take_back(&claim);
+                } else if let Some(node) = selected.as_ref().filter(|node| has(node))
+                    && world.claims[&claim_id(&claim)].allocation.is_none()
+                {
+                    given += 1;
+                    // It is protected, and given something.
+                    writes.entry(name.clone()).or_default().extend(["protect", "give"]);
+                    taken.insert((*driver, node.clone()), at);
+                    world.give(&claim, driver, Some(node), &[name]);
+                } else if world.claims[&claim_id(&claim)].allocation.is_none() {
+                    let bad: BTreeSet<Arc<str>> = context
+                        .potential
+                        .iter()
+                        .filter(|node| !has(node))
+                        .map(|node| (**node).into())
+                        .collect();
+                    if world.contexts.get(&id).is_some_and(|now| now.answers.get(&*claim) != Some(&bad)) {
+                        writes.entry(name.clone()).or_default().push("answer");
+                        world.answer(name, &claim, &bad.iter().map(|node| &**node).collect::<Vec<_>>());
+                    }
+                }
+            }
+        }
+        if names.iter().all(|name| world.node_of(name).is_some()) {
+            return (given, writes.into_values().max_by_key(Vec::len).unwrap_or_default());
+        }
+        // Drivers answer within a tenth of a second.
+        world.now = world.now.plus_millis(100);
+    }
+    let left = names.iter().filter(|name| world.node_of(name).is_none()).count();
+    assert_eq!(left, 0, "{given} were given in a minute: {:?}", world.told.last());
+    (given, Vec::new())
+}
+
+#[test]
+fn two_hundred_pods_on_as_many_nodes_cost_hardly_more_than_they_have_to() {
+    let (given, writes) = competition(&[DRIVER]);
+    assert!(given <= 220 && writes.len() <= 10, "{given} allocations, {writes:?}");
+    let (given, writes) = competition(&[DRIVER, "nic.example.com"]);
+    assert!(given <= 440 && writes.len() <= 10, "{given} allocations, {writes:?} with two drivers");
 }

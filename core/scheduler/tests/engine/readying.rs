@@ -8,9 +8,9 @@ use cluster::preparation::{Failed, Preparation};
 use model::device::Binding;
 use model::pod::Pod;
 use scheduler::engine::Input;
-use scheduler::write::Write;
+use scheduler::write::{WaitReason, Write};
 
-use crate::world::{World, claim, claim_id, engine, gpu_class, gpus_with, node, pod, world};
+use crate::world::{World, alternatives, claim, claim_id, engine, gpu_class, gpus_with, node, pod, world};
 
 /// A card on a node that has to be attached before it is used.
 pub fn fabric(node: &str, names: &[&str]) -> Change {
@@ -315,4 +315,41 @@ fn a_pod_is_woken_when_devices_that_failed_and_that_another_pod_uses_are_ready_a
     world.later(20);
     world.settle();
     assert_eq!(world.node_of("two").as_deref(), Some("a"), "{:?}", world.told);
+}
+
+/// Why a pod waits, as its condition says.
+pub fn condition(world: &World, name: &str) -> (WaitReason, String) {
+    world.conditions[&*format!("uid-{name}")].clone()
+}
+
+#[test]
+fn the_condition_of_a_pod_that_waits_says_for_which_device_and_until_when() {
+    let two: ClaimState = alternatives("c", &[2]);
+    let mut world = with_fabric();
+    world.add_claim(two);
+    world.add_pod(pod("one", 100, &["c"]));
+    world.settle();
+    let says = |device: &str| {
+        format!(
+            "waiting for binding conditions for device on node a: claim default/c, device gpu.example.com/a/{device}: \
+             Attached not reported yet, until 1970-01-01T00:26:40Z"
+        )
+    };
+    assert_eq!(condition(&world, "one"), (WaitReason::DevicesPending, says("gpu-0")));
+    report(&mut world, "c", |preparation| preparation.devices[0].missing.clear());
+    let notes =
+        |world: &World| world.open.iter().filter(|(_, write)| matches!(write, Write::Note { .. })).count();
+    assert_eq!(notes(&world), 1, "it waits for the next device: {:?}", world.open);
+    world.settle();
+    assert_eq!(condition(&world, "one"), (WaitReason::DevicesPending, says("gpu-1")));
+    world.later(60);
+    report(&mut world, "c", |_| {});
+    assert_eq!(notes(&world), 0, "it is told once");
+    world.later(540);
+    world.settle();
+    let (reason, message) = condition(&world, "one");
+    assert!(
+        reason == WaitReason::SchedulerError && message.starts_with("device binding timeout"),
+        "what it waits for is told anew: {message}"
+    );
 }

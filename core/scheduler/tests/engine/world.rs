@@ -23,7 +23,7 @@ use model::pod::{ClaimSource, ContainerWish, Landing, Pod, PodClaim, PodId, Reso
 use model::timestamp::Timestamp;
 use model::workload::Replica;
 use scheduler::engine::{Announcement, Effect, Engine, Input};
-use scheduler::write::{ClaimFootprint, Preemptor, Write, WriteId, WriteOutcome};
+use scheduler::write::{ClaimFootprint, Preemptor, WaitReason, Write, WriteId, WriteOutcome};
 use selector::SliceRevision;
 
 pub const START: Timestamp = Timestamp::from_micros(1_000_000_000);
@@ -47,6 +47,8 @@ pub struct World {
     pub lingering: bool,
     /// Counts what is written to claims.
     pub revision: u64,
+    /// What the condition of each pod says of why it waits.
+    pub conditions: BTreeMap<PodUid, (WaitReason, String)>,
     /// What is negotiated about pods.
     pub contexts: BTreeMap<PodId, PodContext>,
 }
@@ -85,6 +87,7 @@ pub fn world() -> World {
         made: 0,
         lingering: false,
         revision: 0,
+        conditions: BTreeMap::new(),
         contexts: BTreeMap::new(),
     }
 }
@@ -229,6 +232,7 @@ fn held(claim: &ClaimId, allocation: &Allocation, shares: &[Arc<str>]) -> Alloca
             groups: grant.groups.clone(),
             consumed: grant.share.clone().unwrap_or_default(),
         },
+        tolerations: grant.tolerations.clone(),
     });
     Allocated { nodes: allocation.nodes.clone(), held: held.collect() }
 }
@@ -528,6 +532,10 @@ impl World {
             }
             Write::Evict { pod, .. } => {
                 self.let_go(&pod.name);
+                return Ok(());
+            }
+            Write::Note { uid, reason, message, .. } => {
+                self.conditions.insert(uid.clone(), (*reason, message.clone()));
                 return Ok(());
             }
             Write::NoteResources { uid, claims, .. } => {

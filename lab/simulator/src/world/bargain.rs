@@ -89,6 +89,8 @@ pub(super) struct Market {
     gangs: bool,
     deeds: u32,
     dice: Dice,
+    /// Nodes come and go by chances of their own.
+    node_dice: Dice,
 }
 
 /// A group whose members stay in one rack.
@@ -194,12 +196,12 @@ impl Market {
         let deeds = 10 + u32::try_from(dice.below(15)).unwrap_or_default();
         // Of numbers of its own, so that the other worlds stay what they were.
         let gangs = Dice::new(seed, 8).below(3) == 0;
-        Market { traders, gangs, deeds, dice }
+        Market { traders, gangs, deeds, dice, node_dice: Dice::new(seed, 9) }
     }
 
     /// A market in which nobody acts by chance.
     pub fn of(traders: Vec<Trader>) -> Market {
-        Market { traders, gangs: false, deeds: 0, dice: Dice::new(0, 7) }
+        Market { traders, gangs: false, deeds: 0, dice: Dice::new(0, 7), node_dice: Dice::new(0, 9) }
     }
 
     /// What there is from the beginning, but for nodes.
@@ -260,6 +262,38 @@ impl Market {
         None
     }
 
+    /// A node is cordoned, or no longer; or goes if no pod is on it, or comes back. Pods may wait for what they get there. What was
+    /// done is told.
+    fn move_nodes(&mut self, api: &mut Api, setup: &WorldSetup) -> Option<String> {
+        if !self.node_dice.per_mille(60) {
+            return None;
+        }
+        let name = node_name(self.node_dice.below(NODES));
+        if api.get("Node", "", &name).is_none() {
+            workload::add_machine(api, setup, &name, CARDS);
+            return Some(format!("adds {name}"));
+        }
+        let is_used = api.list("Pod").iter().any(|(_, pod)| text(&pod["spec"]["nodeName"]) == name);
+        if !is_used && self.node_dice.below(2) == 0 {
+            let _ = api.delete("Node", ("", &name), None, None);
+            return Some(format!("removes {name}"));
+        }
+        workload::change(api, "Node", "", &name, &|node| {
+            node["spec"]["unschedulable"] = json!(node["spec"]["unschedulable"] != true);
+        });
+        Some(format!("takes pods from or gives them to {name}"))
+    }
+
+    /// All nodes are there, and take pods.
+    fn restore_nodes(api: &mut Api, setup: &WorldSetup) {
+        for name in (0..NODES).map(node_name) {
+            if api.get("Node", "", &name).is_none() {
+                workload::add_machine(api, setup, &name, CARDS);
+            }
+            workload::change(api, "Node", "", &name, &|node| node["spec"]["unschedulable"] = json!(false));
+        }
+    }
+
     fn claim(&mut self, api: &mut Api, name: &str, spec: Value) {
         let mut claim = named("resource.k8s.io/v1", "ResourceClaim", name);
         claim["spec"] = spec;
@@ -288,10 +322,16 @@ impl World {
                 self.forsake(&pod);
             }
             if market.deeds == 0 {
+                Market::restore_nodes(&mut self.api, &self.setup);
                 self.trace.note(self.agenda.now(), format_args!("from here on nothing goes wrong"));
                 self.setup.calm = true;
                 self.end = Some(self.agenda.now() + CALM_MS);
             }
+        }
+        if market.deeds > 0
+            && let Some(what) = market.move_nodes(&mut self.api, &self.setup)
+        {
+            self.trace.note(self.agenda.now(), format_args!("somebody {what}"));
         }
         let (now, honest) = (self.agenda.now(), self.is_honest());
         for at in 0..market.traders.len() {

@@ -74,7 +74,13 @@ pub(super) fn join(pod: &mut Value, setup: &WorldSetup, dice: &mut Dice) {
         spec.remove("nodeSelector");
     }
     let own = json!([{ "name": "c0", "resourceClaimTemplateName": "one" }]);
-    pod["spec"]["resourceClaims"] = if dice.per_mille(500) { own } else { json!([]) };
+    // A claim that others use too, in this gang, in another or in none.
+    let shared = json!([{ "name": "c0", "resourceClaimName": format!("shared-{}", dice.below(3)) }]);
+    pod["spec"]["resourceClaims"] = match dice.below(8) {
+        0..=3 => own,
+        4 => shared,
+        _ => json!([]),
+    };
     if setup.arrangement == Arrangement::Rivals && !joins_other {
         // A group has one scheduler.
         pod["spec"]["schedulerName"] = json!(SCHEDULERS[at % 2]);

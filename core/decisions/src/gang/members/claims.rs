@@ -34,7 +34,7 @@ impl Cycle<'_> {
         };
         let states = claims.settled.iter().chain(&claims.open).filter(is_new_user);
         let count = |users: &ClaimUsers, state: &ClaimState| {
-            users.0.get(&state.wish.id).copied().unwrap_or(state.reserved_for.len())
+            users.0.get(&state.wish.id).copied().unwrap_or_else(|| self.consumers(state))
         };
         if let Some(full) = states.clone().find(|state| count(users, state) >= CONSUMERS_MAX) {
             let (claim, consumers_max) = (full.wish.id.clone(), CONSUMERS_MAX);

@@ -28,6 +28,10 @@ impl Underway for NothingUnderway {
         false
     }
 
+    fn reserving(&self, _: &ClaimId) -> Vec<Arc<Pod>> {
+        Vec::new()
+    }
+
     fn is_given_up(&self, _: &ClaimId) -> bool {
         false
     }

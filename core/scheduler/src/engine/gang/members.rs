@@ -169,8 +169,29 @@ impl Engine {
             self.gangs.gated.remove(&key);
         }
         if !is_whole {
-            self.free_room_of(&Root::Group(id.clone()));
+            self.doubt_room_of(Root::Group(id.clone()));
         }
+    }
+
+    /// A gang or a tree seems too small for the room that is kept for it.
+    pub(super) fn doubt_room_of(&mut self, root: Root) {
+        if !self.plans.nominations.is_empty() || self.plans.gangs.contains_key(&root) {
+            self.gangs.shrunk.insert(root);
+        }
+    }
+
+    /// No room is kept for gangs and trees that are too small to use it.
+    pub(crate) fn free_room_of_shrunk(&mut self) {
+        for root in std::mem::take(&mut self.gangs.shrunk) {
+            if !self.facts.groups.has_enough(&root) {
+                self.free_room_of(&root);
+            }
+        }
+    }
+
+    /// Whether some gang or tree may have to let go of its room.
+    pub(crate) fn doubts_room(&self) -> bool {
+        !self.gangs.shrunk.is_empty()
     }
 
     /// A pod that waits is gone, or has its node.

@@ -23,6 +23,7 @@ mod workloads;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use cluster::groups::Root;
 use decisions::gang::Tried;
 use model::group::GroupId;
 use model::identity::{GroupUid, PodUid};
@@ -49,6 +50,9 @@ pub(crate) struct Gangs {
     notes: Notes,
     /// Members that were let go since another could not be bound, and are still on their nodes.
     pub(crate) released: BTreeSet<PodUid>,
+    /// Gangs and trees with room that is kept for them, and that seem too small to use it: those that are so when there is a turn lose
+    /// it. While pods are told of one by one, after a restart for one, each gang is too small for a moment.
+    shrunk: BTreeSet<Root>,
     /// Groups that are ignored as the feature is off, and of which that was told.
     ignored: BTreeSet<GroupId>,
 }

@@ -123,6 +123,7 @@ impl Engine {
     /// When something is to be told of groups or of pods that no attempt brings about.
     #[must_use]
     pub fn next_note(&self) -> Option<Timestamp> {
-        [self.gangs.notes.next_time(), self.gangs.gated.next_time()].into_iter().flatten().min()
+        let times = [self.gangs.notes.next_time(), self.gangs.gated.next_time(), self.next_wait_noted()];
+        times.into_iter().flatten().min()
     }
 }

@@ -36,7 +36,7 @@ impl Engine {
             self.gangs.gated.remove(&key);
         }
         if !has_enough {
-            self.free_room_of(&tree);
+            self.doubt_room_of(tree);
         }
     }
 

@@ -13,7 +13,6 @@ use model::timestamp::Timestamp;
 
 use super::step::NODES;
 use crate::engine::Engine;
-use crate::write::{WaitReason, Write};
 
 impl Engine {
     /// Whether a gang that has seats waits for drivers' controllers first. They are asked then.
@@ -78,9 +77,7 @@ impl Engine {
         }
         let message = format!("pod {} of its group is {wait}", other.id.name);
         self.negotiations.waits.insert(pod.uid.clone(), wait);
-        self.queue.forget_told(&self.facts.groups.key_of(pod));
-        let (id, uid, reason) = (pod.id.clone(), pod.uid.clone(), WaitReason::Negotiating);
-        self.outbox.submit(Write::Note { pod: id, uid, reason, message });
+        self.note_wait(pod, message);
     }
 
     /// A gang has no seats: it gives back what it has, and rests before it negotiates again.
@@ -92,22 +89,29 @@ impl Engine {
     /// What drivers' controllers gave to these pods alone is asked back, and nothing is chosen for the others any more.
     pub(super) fn give_back_all(&mut self, pods: &[Arc<Pod>]) {
         for pod in pods {
-            let mut is_asked = false;
-            for id in pod.claim_ids() {
-                let Some(state) = self.facts.claims.get(&id).cloned() else { continue };
-                if self.kept(Why::NegotiationFailed, &id, Some(&pod.uid)).is_none() {
-                    let one = InTheWay { claim: id, uid: state.uid.clone(), remedy: Remedy::Deallocate };
-                    self.ask_for(one, Some((&pod.uid).into()));
-                    is_asked = true;
-                }
-            }
+            let is_asked = self.give_back_given(pod);
             let known = self.facts.context(pod).filter(|known| known.selected.is_some());
-            let Some(potential) = known.map(|known| known.potential.clone()).filter(|_| !is_asked) else {
+            let Some(potential) = known.map(|known| self.existing(&known.potential)).filter(|_| !is_asked)
+            else {
                 continue;
             };
             if !self.negotiations.tellings.overtakes(&pod.uid) {
                 self.say(pod, None, potential);
             }
         }
+    }
+
+    /// What drivers' controllers gave to a pod alone is asked back. Says whether there is something.
+    pub(crate) fn give_back_given(&mut self, pod: &Pod) -> bool {
+        let mut is_asked = false;
+        for id in pod.claim_ids() {
+            let Some(state) = self.facts.claims.get(&id).cloned() else { continue };
+            if self.kept(Why::NegotiationFailed, &id, Some(&pod.uid)).is_none() {
+                let one = InTheWay { claim: id, uid: state.uid.clone(), remedy: Remedy::Deallocate };
+                self.ask_for(one, Some((&pod.uid).into()));
+                is_asked = true;
+            }
+        }
+        is_asked
     }
 }

@@ -10,6 +10,7 @@
 
 mod gang;
 mod held_back;
+mod noted;
 mod step;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,6 +27,7 @@ use model::pod::{Pod, PodId};
 use model::timestamp::Timestamp;
 use rustc_hash::FxHashMap;
 
+use self::noted::Unnoted;
 use crate::claim_waits::For;
 use crate::engine::Engine;
 use crate::life_cycles::telling::{TellingStage, Tellings};
@@ -44,6 +46,8 @@ pub(crate) struct Negotiations {
     begun: BTreeSet<PodUid>,
     /// What each pod waits for, by uid.
     waits: FxHashMap<PodUid, Wait>,
+    /// What conditions of pods have yet to say.
+    unnoted: Unnoted,
     /// Pods that may be held back, and have something all the same. By uid.
     suspects: BTreeSet<PodUid>,
 }
@@ -85,11 +89,13 @@ impl Engine {
     /// Takes note that a pod waits for something else than a driver.
     pub(crate) fn waits_for_no_driver(&mut self, uid: &str) {
         self.negotiations.waits.remove(uid);
+        self.negotiations.unnoted.forget(uid);
     }
 
     /// Forgets a pod that waits no more.
     pub(crate) fn forget_negotiation(&mut self, pod: &Pod) {
         let was_awaited = self.negotiations.waits.remove(&pod.uid).is_some();
+        self.negotiations.unnoted.forget(&pod.uid);
         let key = self.facts.groups.key_of(pod);
         self.plans.rounds.forget(&key);
         if self.facts.groups.gang_of(pod).is_some() && was_awaited {
@@ -211,13 +217,18 @@ impl Engine {
         let Some(context) = self.facts.context(&pod).filter(|context| context.selected.is_some()) else {
             return false;
         };
-        let potential = context.potential.clone();
+        let potential = self.existing(&context.potential);
         // One write is enough for all claims of a pod; of several all but one would come too late.
         let open = self.negotiations.tellings.withdrawing(user);
         let id = open.unwrap_or_else(|| self.say(&pod, None, potential));
         self.negotiations.tellings.ask_back(id, one.clone());
         self.bindings.giving_back.ask_after(id, one.claim.clone(), user);
         true
+    }
+
+    /// Those of these nodes that are there.
+    fn existing(&self, nodes: &[NodeName]) -> Vec<NodeName> {
+        nodes.iter().filter(|node| self.facts.has_node(node)).cloned().collect()
     }
 
     /// Tells drivers where a pod may go and is to go.

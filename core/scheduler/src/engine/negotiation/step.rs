@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use cluster::groups::Key;
+use decisions::in_the_way::InTheWay;
 use decisions::negotiation::{Openings, Pending, Say, unanswered};
 use decisions::pod::PodRefusal;
 use decisions::reason::Reason;
@@ -14,7 +15,6 @@ use model::timestamp::Timestamp;
 
 use crate::engine::{Announcement, Engine};
 use crate::news::{Await, Wait};
-use crate::write::{WaitReason, Write};
 
 /// What could change which nodes fit. That others come and go there is found out with the next answer.
 pub(super) const NODES: Wakes = Wakes::of(&[
@@ -40,6 +40,11 @@ impl Engine {
         if next.is_some_and(|node| self.plans.rounds.comes_back_to(&Key::from(&**pod), node)) {
             self.plans.rounds.fail(&Key::from(&**pod), now, self.settings.patience);
         }
+        if pod.node.is_none() {
+            // Room is not kept for a pod while it is open whether drivers give it anything there, and when.
+            let freed = self.withdraw(pod);
+            self.wake_others(freed, now);
+        }
         // Drivers may give what they are asked for already while the pod rests, and then it is placed at once.
         if pod.node.is_none()
             && let Err(until) = self.plans.rounds.begin(&Key::from(&**pod), now)
@@ -59,7 +64,14 @@ impl Engine {
             let state = self.facts.claims.get(&id);
             state.is_some_and(|state| state.control.leaving) || self.bindings.is_given_up(&id)
         };
-        if refusal.in_the_way().is_some() || pod.claim_ids().any(is_leaving) {
+        let selected = self.plans.selections.of(&pod.uid);
+        // Who gives devices elsewhere than on the node that was chosen would do so again.
+        let is_elsewhere = |one: &InTheWay| {
+            let state = self.facts.claims.get(&one.claim).filter(|state| state.control.controller.is_some());
+            state.is_some() && selected.is_some_and(|node| !self.facts.is_usable_at(&one.claim, node))
+        };
+        let is_astray = refusal.in_the_way().is_some_and(|one| is_elsewhere(&one));
+        if !is_astray && (refusal.in_the_way().is_some() || pod.claim_ids().any(is_leaving)) {
             self.plans.rounds.leave(&Key::from(&**pod));
         } else {
             self.plans.rounds.fail(&Key::from(&**pod), now, self.settings.patience);
@@ -68,6 +80,14 @@ impl Engine {
         if pod.node.is_none() && refusal.everywhere().is_some_and(Reason::is_up_to_other_pods) {
             self.give_back_all(std::slice::from_ref(pod));
         }
+    }
+
+    /// What is to be negotiated about for a pod that could preempt others on a node, if anything is.
+    pub(crate) fn unasked(&mut self, pod: &Arc<Pod>, node: &NodeName) -> Option<Box<Openings>> {
+        let profile = self.settings.profile_of(pod);
+        let pending = self.cycle().pending_of(pod, &profile);
+        let nodes = vec![node.clone()];
+        (!pending.is_empty()).then(|| Box::new(Openings { pending, nodes }))
     }
 
     /// Says what is to be said about a member of a gang.
@@ -101,9 +121,7 @@ impl Engine {
         let message = wait.to_string();
         self.negotiations.waits.insert(pod.uid.clone(), wait.clone());
         if pod.node.is_none() {
-            self.queue.forget_told(&self.facts.groups.key_of(pod));
-            let (id, uid, reason) = (pod.id.clone(), pod.uid.clone(), WaitReason::Negotiating);
-            self.outbox.submit(Write::Note { pod: id, uid, reason, message });
+            self.note_wait(pod, message);
         }
         self.outbox.announce(Announcement::Negotiating { pod: pod.clone(), wait });
         told

@@ -8,6 +8,7 @@ mod nominations;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use cluster::groups::Key;
 use decisions::certainty::Certainty;
 use decisions::pod::PodRefusal;
 use decisions::preempt::{Attempt, Candidate, Nomination, planned};
@@ -42,6 +43,10 @@ const GOING: Wakes = Wakes::of(&[Wake::PodRemoved, Wake::Claim]);
 impl Engine {
     /// A pod has no place: room is made for it if that helps, and it is put back with the reason.
     pub(crate) fn refused(&mut self, now: Timestamp, pod: &Arc<Pod>, refusal: &PodRefusal) {
+        if refusal.awaits_write() && pod.node.is_none() {
+            // It is known in a moment, and nothing has gone wrong.
+            return self.queue.wait(&Key::from(&**pod), refusal.wakes_on(), now);
+        }
         if let Some(one) = refusal.in_the_way() {
             // Nobody has to go if a claim that nobody uses gives its devices back.
             self.ask_for(one, Some((&pod.uid).into()));
@@ -59,7 +64,14 @@ impl Engine {
         let mut preemption = None;
         let mut is_free_already = false;
         let mut is_room_made = false;
-        match self.attempt(pod, refusal) {
+        let attempt = self.attempt(pod, refusal);
+        if let Attempt::Found(candidate) = &attempt
+            && let Some(openings) = self.unasked(pod, &candidate.node)
+        {
+            // Nobody goes before it is known that drivers give the pod what it lacks besides.
+            return self.negotiate(now, pod, &openings);
+        }
+        match attempt {
             Attempt::Never => {
                 let freed = self.withdraw(pod);
                 self.wake_others(freed, now);
@@ -87,6 +99,10 @@ impl Engine {
                 // Those that were called back at once are gone before the pod falls asleep.
                 is_free_already = victims.iter().all(|victim| self.facts.nodes.pod(&victim.uid).is_none());
             }
+        }
+        if !is_room_made && refusal.lacks_devices() {
+            // While it waits for these, drivers could give to others what it has of theirs.
+            self.give_back_given(pod);
         }
         // If room is being made, it is known what the pod waits for.
         let failure = if is_room_made { Failure::Refused(wakes) } else { failure(refusal, wakes) };

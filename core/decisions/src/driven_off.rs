@@ -1,0 +1,106 @@
+//! Whether a pod that is on its way to a node may still go there, and with the devices that it has: the node may be deleted, cordoned
+//! or tainted meanwhile, and so may the devices.
+//!
+//! Invariant: only what came after the decision counts, and only as far as the pod's profile heeds it. Labels that changed do not
+//! drive a pod off, as they would not drive it off once it runs.
+
+use std::fmt;
+
+use cluster::facts::Facts;
+use gates::{Gate, Gates};
+use model::claim::ClaimId;
+use model::device::{DeviceId, Taint, TaintEffect};
+use model::identity::NodeName;
+use model::node::{NodeTaint, NodeTaintEffect};
+use model::pod::Shape;
+
+use crate::filters::{Filter, FilterSettings, tolerates, unschedulable};
+
+/// Why a pod does not go to its node, or not with its devices.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum DrivenOff {
+    /// The node was deleted.
+    NodeGone(NodeName),
+    /// The node was cordoned.
+    Cordoned(NodeName),
+    /// The node has a taint by which pods are evicted.
+    NodeTainted {
+        /// The node.
+        node: NodeName,
+        /// The taint.
+        taint: NodeTaint,
+    },
+    /// A device has such a taint.
+    DeviceTainted {
+        /// The claim that has it.
+        claim: ClaimId,
+        /// The device.
+        device: DeviceId,
+        /// The taint.
+        taint: Taint,
+    },
+}
+
+/// What drives a pod off its node, if something does.
+#[must_use]
+pub fn off_node(
+    facts: &Facts,
+    settings: &FilterSettings,
+    shape: &Shape,
+    name: &NodeName,
+) -> Option<DrivenOff> {
+    let node = facts.nodes.find(name).and_then(|at| facts.nodes.get(at).node.as_ref());
+    let Some(node) = node else { return Some(DrivenOff::NodeGone(name.clone())) };
+    if settings.has(Filter::Unschedulable) && unschedulable(shape, node, settings).is_err() {
+        return Some(DrivenOff::Cordoned(name.clone()));
+    }
+    if !settings.has(Filter::Taints) {
+        return None;
+    }
+    let is_tolerated = |taint: &NodeTaint| {
+        shape.tolerations.iter().any(|toleration| tolerates(toleration, taint, settings.compares_taints))
+    };
+    let mut taints = node.taints.iter().filter(|taint| taint.effect == NodeTaintEffect::NoExecute);
+    let taint = taints.find(|taint| !is_tolerated(taint))?.clone();
+    Some(DrivenOff::NodeTainted { node: name.clone(), taint })
+}
+
+/// A device of a claim with a taint by which pods are evicted, and that its request does not bear.
+#[must_use]
+pub fn off_devices(facts: &Facts, gates: &Gates, claim: &ClaimId) -> Option<DrivenOff> {
+    if !gates.enabled(Gate::DRADeviceTaints) {
+        return None;
+    }
+    let held = facts.claims.allocation(claim)?.held.iter();
+    held.filter_map(|held| Some((held, facts.slices.device(&held.device)?))).find_map(|(held, device)| {
+        let mut taints = device.taints.iter().filter(|taint| taint.effect == TaintEffect::NoExecute);
+        let taint = taints.find(|taint| !held.tolerations.iter().any(|one| one.bears(taint)))?;
+        let (claim, device) = (claim.clone(), held.device.clone());
+        Some(DrivenOff::DeviceTainted { claim, device, taint: taint.clone() })
+    })
+}
+
+impl fmt::Display for DrivenOff {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DrivenOff::NodeGone(node) => write!(out, "node {node} was deleted before the pod was bound"),
+            DrivenOff::Cordoned(node) => {
+                write!(out, "node {node} was cordoned before the pod was bound")
+            }
+            DrivenOff::NodeTainted { node, taint } => {
+                write!(out, "node {node} got the taint {}", taint.key)?;
+                write_value(out, &taint.value)?;
+                out.write_str(":NoExecute before the pod was bound, and the pod does not tolerate it")
+            }
+            DrivenOff::DeviceTainted { claim, device, taint } => {
+                write!(out, "claim {claim}: device {device} got the taint {}", taint.key)?;
+                write_value(out, &taint.value)?;
+                out.write_str(":NoExecute before the pod was bound, and the claim does not tolerate it")
+            }
+        }
+    }
+}
+
+fn write_value(out: &mut fmt::Formatter<'_>, value: &str) -> fmt::Result {
+    if value.is_empty() { Ok(()) } else { write!(out, "={value}") }
+}
