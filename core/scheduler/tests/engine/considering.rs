@@ -234,7 +234,7 @@ fn a_pod_of_the_same_name_begins_anew() {
     world.holds_considerations = false;
     world.consider_all();
     world.settle();
-    assert!(world.pods[&*"uid-again"].node.is_some(), "{:?}", world.told);
+    assert!(world.pods["uid-again"].node.is_some(), "{:?}", world.told);
 }
 
 #[test]

@@ -58,6 +58,7 @@ mod wakes;
 mod wakes_kept;
 mod workload_queue;
 mod world;
+mod world_writes;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

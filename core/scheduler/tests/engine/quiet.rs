@@ -23,7 +23,7 @@ fn written(world: &mut World, input: Input) -> usize {
             Effect::Announce(Announcement::FailedScheduling { is_news: true, .. }) => events += 1,
             Effect::Announce(Announcement::Gang(news)) => events += usize::from(news.is_news),
             Effect::Announce(_) | Effect::WakeAt(_) => {}
-            Effect::Consider(..) => panic!("nothing here takes long to decide"),
+            Effect::Consider(..) => unreachable!("nothing here takes long to decide"),
         }
     }
     let count = writes.len() + events;

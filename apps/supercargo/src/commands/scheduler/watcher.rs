@@ -12,7 +12,7 @@ use model::pod::{Pod, PodId};
 use parking_lot::Mutex;
 use runtime::{AttemptResult, Comparison, Listener, Notice, State};
 use scheduler::news::{Await, GangNews, GangOutcome};
-use scheduler::queue::{Cause, Station};
+use scheduler::queue::{Cause, Counts, Station};
 use scheduler::write::Write;
 use telemetry::metrics::{
     BindingOutcome, GangResult, Metrics, Pending, Point, Preemptor, Profile, Queue, Status, Verdict,
@@ -215,6 +215,18 @@ impl Watcher {
             profile.point(Point::Filter, status, took);
         });
     }
+
+    /// How many pods wait.
+    fn waiting(&self, counts: &Counts) {
+        self.alive.beat();
+        self.metrics.queue.pending(Pending {
+            active: counts.ready + counts.undecided,
+            backoff: counts.backing_off,
+            unschedulable: counts.asleep,
+            gated: counts.gated,
+            ..Pending::default()
+        });
+    }
 }
 
 impl Listener for Watcher {
@@ -287,16 +299,7 @@ impl Listener for Watcher {
                 warn!(count, "too many events at once; these were not written")
             }
             Notice::Compared { pod, node, comparison } => compared(pod, node, comparison),
-            Notice::Waiting { counts, .. } => {
-                self.alive.beat();
-                self.metrics.queue.pending(Pending {
-                    active: counts.ready + counts.undecided,
-                    backoff: counts.backing_off,
-                    unschedulable: counts.asleep,
-                    gated: counts.gated,
-                    ..Pending::default()
-                });
-            }
+            Notice::Waiting { counts, .. } => self.waiting(counts),
             Notice::Considering { count } => self.metrics.considerations.under_way(*count),
             Notice::Considered { took } => self.metrics.considerations.decided(*took),
             Notice::ConsiderationFailed { why } => {
