@@ -129,13 +129,7 @@ fn verdict(answered: &Result<Reply, String>) -> Verdict {
 }
 
 /// From objects to an answer that keeps to the budget.
-///
-/// # Errors
-/// The question cannot be judged.
-///
-/// # Panics
-/// The answer takes more steps than it may.
-pub fn answered(instance: &Instance, order: DeviceOrder, budget: u64) -> Result<Reply, String> {
+fn answered(instance: &Instance, order: DeviceOrder, budget: u64) -> Result<Reply, String> {
     let Instance { gates, node, slices, classes, claims, holders } = instance;
     let node = convert::node(node);
     let slices = slices.iter().enumerate().map(|(number, slice)| {
@@ -177,10 +171,7 @@ fn evidence(instance: &Instance) -> Evidence<'_> {
 }
 
 /// What was found can be written down, and stands up to the checker.
-///
-/// # Panics
-/// It does not.
-pub fn check_allocated(instance: &Instance, allocations: &[model::allocation::Allocation]) {
+fn check_allocated(instance: &Instance, allocations: &[model::allocation::Allocation]) {
     let class = |name: &str| instance.classes.iter().find(|class| class.metadata.name == name);
     let mut shares = 0;
     let mut share_id = || {
