@@ -64,12 +64,6 @@ impl DeviceAxes {
         classes.into_iter().chain(counters).collect()
     }
 
-    /// Whether all devices that claims could get are of the classes that are counted.
-    pub fn count_all(&self, claims: &PodClaims) -> bool {
-        let asked = claims.open.iter().flat_map(|state| cluster::users::asks(&state.wish));
-        claims.named.is_none() && asked.into_iter().all(|ask| self.classes.contains(&ask.class))
-    }
-
     /// The same, but for counters.
     pub fn without_counters(self) -> DeviceAxes {
         DeviceAxes { classes: self.classes, ..DeviceAxes::default() }
