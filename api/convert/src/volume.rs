@@ -365,19 +365,19 @@ mod tests {
 
     #[test]
     fn what_drivers_say_arrives() {
-        fn read<T: objects::Object>(object: Value) -> T {
-            T::read_value(&object).expect("an object")
+        fn read<T: objects::Object>(object: &Value) -> T {
+            T::read_value(object).expect("an object")
         }
         let drivers = json!([{ "name": "d", "allocatable": { "count": 3 } }, { "name": "e" }]);
         let node =
-            storage_node(&read(json!({ "metadata": { "name": "n" }, "spec": { "drivers": drivers } })));
+            storage_node(&read(&json!({ "metadata": { "name": "n" }, "spec": { "drivers": drivers } })));
         let drivers = node.expect("it has a name").drivers;
         assert_eq!((drivers.get("d"), drivers.get("e")), (Some(&Some(3)), Some(&None)));
         let spec = json!({ "storageCapacity": true, "preventPodSchedulingIfMissing": true });
-        let driver = storage_driver(&read(json!({ "metadata": { "name": "d" }, "spec": spec })));
+        let driver = storage_driver(&read(&json!({ "metadata": { "name": "d" }, "spec": spec })));
         let driver = driver.expect("it has a name");
         assert!(driver.tells_capacity && driver.must_be_there);
-        let capacity = storage_capacity(&read(json!({
+        let capacity = storage_capacity(&read(&json!({
             "metadata": { "name": "c", "namespace": "ns" }, "storageClassName": "fast", "capacity": "10Gi",
             "nodeTopology": { "matchLabels": { "zone": "a" } },
         })));
@@ -386,11 +386,11 @@ mod tests {
         assert!(capacity.nodes.picks(&[("zone".into(), "a".into())].into()));
         let terms = json!([{ "matchLabelExpressions": [{ "key": "zone", "values": ["a", "b"] }] }]);
         let class = json!({ "metadata": { "name": "s" }, "provisioner": "d", "allowedTopologies": terms });
-        let class = storage_class(&read(class)).expect("it has a name");
+        let class = storage_class(&read(&class)).expect("it has a name");
         let reaches = |zone: &str| class.reaches(&[("zone".into(), zone.into())].into());
         assert_eq!((class.provisions(), reaches("b"), reaches("c")), (true, true, false));
         let attached = json!({ "attacher": "d", "nodeName": "n", "source": { "persistentVolumeName": "v" } });
-        let attached = attachment(&read(json!({ "metadata": { "name": "a" }, "spec": attached })));
+        let attached = attachment(&read(&json!({ "metadata": { "name": "a" }, "spec": attached })));
         let attached = attached.expect("it has a name");
         assert_eq!((&*attached.driver, attached.volume.as_deref()), ("d", Some("v")));
     }

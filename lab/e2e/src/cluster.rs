@@ -10,6 +10,7 @@ use gates::Gates;
 use hyper::Method;
 use objects::Object;
 use objects::coordination::Lease;
+use objects::core::kinds::{PersistentVolume, PersistentVolumeClaim};
 use objects::core::node::Node;
 use objects::core::pod::Pod;
 use objects::events::Event;
@@ -19,6 +20,7 @@ use objects::resource::class::{DeviceClass, DeviceTaintRule};
 use objects::resource::slice::ResourceSlice;
 use objects::scheduling::composite_pod_group::CompositePodGroup;
 use objects::scheduling::pod_group::PodGroup;
+use objects::storage::{CSINode, StorageClass};
 use objects::supercargo::device_attachment::DeviceAttachment;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use serde_json::{Value, json};
@@ -398,6 +400,10 @@ impl Cluster {
             self.delete_all::<PodGroup>().await?;
             self.delete_all::<CompositePodGroup>().await?;
         }
+        self.delete_unkept::<PersistentVolumeClaim>().await?;
+        self.delete_unkept::<PersistentVolume>().await?;
+        self.delete_all::<StorageClass>().await?;
+        self.delete_all::<CSINode>().await?;
         self.delete_all::<ResourceClaimTemplate>().await?;
         self.delete_all::<ResourceSlice>().await?;
         self.delete_all::<DeviceClass>().await?;
@@ -405,6 +411,18 @@ impl Cluster {
         self.delete_all::<Node>().await?;
         self.delete_all::<Event>().await?;
         self.delete_all::<Lease>().await
+    }
+
+    /// Deletes objects that finalizers would keep, as nobody is left who would take these away.
+    async fn delete_unkept<K: Kind>(&self) -> Result<()> {
+        for object in self.list::<K>().await? {
+            let name = &object.metadata().name;
+            self.delete::<K>(name).await?;
+            if self.get::<K>(name).await?.is_some() {
+                self.patch::<K>(name, json!({"metadata": {"finalizers": null}})).await?;
+            }
+        }
+        Ok(())
     }
 
     async fn delete_all<K: Kind>(&self) -> Result<()> {

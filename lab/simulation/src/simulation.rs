@@ -86,6 +86,8 @@ pub struct Rules<'a> {
     pub times: Times,
     /// The scheduler dies after so many writes, if it gets that far, and all is left as it is then.
     pub writes_max: Option<usize>,
+    /// Claims and volumes are joined, and volumes are provisioned.
+    pub binds_volumes: bool,
 }
 
 impl Rules<'_> {
@@ -98,6 +100,7 @@ impl Rules<'_> {
             scheduler_gates: gates,
             times: Times::default(),
             writes_max: None,
+            binds_volumes: true,
         }
     }
 }
@@ -140,6 +143,8 @@ pub(crate) struct Simulation {
     pub(crate) life: Life,
     /// Something about volumes changed since they were looked at.
     pub(crate) storage_changed: bool,
+    /// Claims and volumes are joined, and volumes are provisioned.
+    pub(crate) binds_volumes: bool,
     /// Pods that others displaced, and who.
     pub(crate) displaced: BTreeMap<Key, String>,
 }
@@ -162,6 +167,7 @@ impl Simulation {
             open: VecDeque::new(),
             writes: 0,
             writes_max: rules.writes_max,
+            binds_volumes: rules.binds_volumes,
             wake_at: None,
             troubles: BTreeMap::new(),
             awaited: BTreeMap::new(),

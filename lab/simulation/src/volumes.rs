@@ -35,7 +35,7 @@ impl Simulation {
 
     /// Joins claims and volumes, and says whether there was something to do.
     pub(crate) fn bind_volumes(&mut self) -> bool {
-        if !std::mem::take(&mut self.storage_changed) {
+        if !self.binds_volumes || !std::mem::take(&mut self.storage_changed) {
             return false;
         }
         let mut was_busy = false;

@@ -30,7 +30,10 @@ fn every_kind_has_a_cell_for_each_column_even_when_it_is_empty() {
     for kind in schema::table().kinds() {
         let cells = cells(kind, &json!({}), Timestamp::default());
         assert_eq!(cells.len(), columns(kind).len(), "{}", kind.kind);
-        assert_eq!(columns(kind).iter().filter(|column| column.format == "name").count(), 1, "{}", kind.kind);
+        // Kubernetes calls the driver of an attachment a name, too.
+        let names = if kind.kind == "VolumeAttachment" { 2 } else { 1 };
+        let named = columns(kind).iter().filter(|column| column.format == "name").count();
+        assert_eq!(named, names, "{}", kind.kind);
         for (column, cell) in columns(kind).iter().zip(cells) {
             let fits = match column.kind {
                 "integer" => cell.is_i64() || cell.is_u64(),

@@ -203,7 +203,8 @@ mod tests {
 
     #[test]
     fn a_node_takes_as_many_volumes_as_its_driver_attaches() {
-        let table: [(&[&str], &[&[&str]], Option<i64>, &str); 10] = [
+        type Row<'r> = (&'r [&'r str], &'r [&'r [&'r str]], Option<i64>, &'r str);
+        let table: [Row<'_>; 10] = [
             (&["c0"], &[&["c1"]], Some(1), TOO_MANY),
             (&["c0"], &[&["c1"]], Some(2), "fits"),
             (&["c0", "c1"], &[], Some(1), TOO_MANY),
