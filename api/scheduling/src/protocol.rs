@@ -304,6 +304,10 @@ impl Delivery {
             }
             CallOutcome::Unreadable(why) if !sent.is_named => self.fail(why, now),
             CallOutcome::Unreadable(_) if self.has_tries() => self.try_again(None),
+            // The pod was bound before its nomination arrived. Notes, which need the same permission, tell if that is missing.
+            CallOutcome::Refused(_) if matches!(self.write, Write::Nominate { .. }) => {
+                self.settle(WriteOutcome::Done)
+            }
             CallOutcome::Busy { retry_after, .. } if self.has_tries() => self.try_again(retry_after),
             CallOutcome::Unreadable(why)
             | CallOutcome::Busy { why, .. }

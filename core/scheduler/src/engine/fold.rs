@@ -102,7 +102,6 @@ impl Engine {
 
     fn node_gone(&mut self, now: Timestamp, name: &NodeName) -> Wakes {
         if self.facts.remove_node(name) {
-            self.look_at_volumes_on(now, name);
             self.wake_nominees_of(now, name);
             self.look_at_arrivals(now, name);
         }

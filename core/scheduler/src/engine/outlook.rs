@@ -187,6 +187,9 @@ impl Engine {
         let filters = &self.settings.profile_of(&binding.pod).filters;
         let pod = self.facts.waiting.get(&binding.pod.uid).unwrap_or(&binding.pod);
         let off_node = driven_off::off_node(&self.facts, filters, &pod.shape, &binding.node);
+        // Its claims are tied to the node while their volumes are being bound: elsewhere it would get none.
+        let stays = |why: &DrivenOff| binding.awaits_volumes() && matches!(why, DrivenOff::Cordoned(_));
+        let off_node = off_node.filter(|why| !stays(why));
         let claims = || binding.pod.claim_ids().chain(self.written_claims(binding));
         let off_devices =
             || claims().find_map(|id| driven_off::off_devices(&self.facts, &self.settings.gates, &id));

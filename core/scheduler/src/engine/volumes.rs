@@ -159,15 +159,6 @@ impl Engine {
         pods.iter().for_each(|uid| self.go_on(now, uid));
     }
 
-    /// A node is gone. Pods that wait for volumes there wait in vain.
-    pub(super) fn look_at_volumes_on(&mut self, now: Timestamp, node: &str) {
-        let is_there = |binding: &&Binding| *binding.node == *node && binding.awaits_volumes();
-        let mut pods: Vec<PodUid> =
-            self.bindings.iter().filter(is_there).map(|binding| binding.pod.uid.clone()).collect();
-        pods.sort_unstable();
-        pods.iter().for_each(|uid| self.go_on(now, uid));
-    }
-
     /// The claims that a fact about volumes concerns.
     pub(super) fn claims_concerned(&self, change: &StorageChange) -> Vec<VolumeClaimId> {
         let of_volume = |name: &Arc<str>| {

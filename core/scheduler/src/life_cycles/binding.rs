@@ -247,10 +247,11 @@ impl Binding {
     /// Whether it waits for something else than answers to its writes, and would notice if its node went.
     pub fn is_waiting(&self) -> bool {
         match self.stage {
-            BindingStage::Settling { .. } | BindingStage::Readying { .. } | BindingStage::Held { .. } => true,
-            // Provisioners were told of the node, and give it up by themselves.
-            BindingStage::Mounting { .. }
-            | BindingStage::Writing
+            BindingStage::Settling { .. }
+            | BindingStage::Mounting { .. }
+            | BindingStage::Readying { .. }
+            | BindingStage::Held { .. } => true,
+            BindingStage::Writing
             | BindingStage::Binding(_)
             | BindingStage::Failing(_)
             | BindingStage::Undoing { .. }
