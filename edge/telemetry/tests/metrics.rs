@@ -224,7 +224,11 @@ fn bounds(seen: &Seen) -> Vec<String> {
 }
 
 /// Metrics that Kubernetes does not have.
-const OURS: [&str; 1] = ["supercargo_scheduler_negotiating_pods"];
+const OURS: [&str; 3] = [
+    "supercargo_scheduler_consideration_duration_seconds",
+    "supercargo_scheduler_considerations",
+    "supercargo_scheduler_negotiating_pods",
+];
 
 #[test]
 fn names_types_labels_and_buckets_are_those_of_kubernetes() {
