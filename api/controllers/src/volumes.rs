@@ -1,5 +1,5 @@
 //! Volumes and the claims for them, joined one step at a time: a volume is noted as one for a claim, then the claim as bound to it;
-//! and volumes that are provisioned in name only, for claims whose class says so.
+//! and simulated volumes, for claims whose class says so.
 //!
 //! Invariant: a volume has one claim. What is half done is carried on from what the objects say.
 
@@ -33,7 +33,7 @@ const VOLUME_PROTECTION: &str = "kubernetes.io/pv-protection";
 /// Says what made a volume.
 const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
 
-/// The provisioner of classes whose volumes are made in name only.
+/// The provisioner of classes whose volumes are simulated.
 pub const SIMULATED_PROVISIONER: &str = "simulated.supercargo.dev";
 
 /// Everything that matters to volumes, by name; claims by namespace and name.
