@@ -16,7 +16,7 @@
 //! | Calling | Conflict | somebody else was faster: read the object, after a while if it is not the first time | Calling, Pausing, Reading, Settled |
 //! | Calling | Busy | not now: read the object after a while | Calling, Pausing, Settled |
 //! | Calling | Lost | it may have been done: read the object after a while, until it is known; without a name it has failed | Pausing, Settled |
-//! | Calling | Refused | it has failed, and what it made is taken back | Calling, Settled |
+//! | Calling | Refused | it has failed, and what it made is taken back; a remark is refused of what it is no longer true of, so look once | Calling, Reading, Settled |
 //! | Pausing | Rested | go on with what is to be read | Reading |
 //! | Reading | Done | read what else there is to read, and then make the next call | Calling, Reading, Settled |
 //! | Reading | NotFound | the same: that it is not there is what was read | Calling, Reading, Settled |
@@ -185,6 +185,8 @@ struct Tally {
     unread: u32,
     /// How often it paused.
     pauses: u64,
+    /// A call was refused, and the object was read once more since.
+    refused: bool,
 }
 
 impl Delivery {
@@ -304,9 +306,11 @@ impl Delivery {
             }
             CallOutcome::Unreadable(why) if !sent.is_named => self.fail(why, now),
             CallOutcome::Unreadable(_) if self.has_tries() => self.try_again(None),
-            // The pod was bound before its nomination arrived. Notes, which need the same permission, tell if that is missing.
-            CallOutcome::Refused(_) if matches!(self.write, Write::Nominate { .. }) => {
-                self.settle(WriteOutcome::Done)
+            // The pod may have been bound since it was seen, and then there is nothing more to say of it. One look tells.
+            CallOutcome::Refused(_) if is_remark(&self.write) && !self.tally.refused => {
+                self.tally.refused = true;
+                let ahead = self.look();
+                self.read(ahead, now)
             }
             CallOutcome::Busy { retry_after, .. } if self.has_tries() => self.try_again(retry_after),
             CallOutcome::Unreadable(why)

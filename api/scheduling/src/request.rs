@@ -208,7 +208,9 @@ pub fn next(write: &Write, seen: &Seen<'_>) -> Result<Next, RequestError> {
         Write::Nominate { uid, node, .. } => {
             let pod = seen.pod.filter(|pod| pod.metadata.uid == **uid).ok_or(RequestError::Gone)?;
             let node = node.as_deref();
-            if pod.status.nominated_node_name == node.unwrap_or_default() {
+            // A pod that is bound is nominated for no node any more.
+            let is_over = node.is_some() && !pod.spec.node_name.is_empty();
+            if is_over || pod.status.nominated_node_name == node.unwrap_or_default() {
                 return Ok(Next::Done);
             }
             // Null takes a field away.

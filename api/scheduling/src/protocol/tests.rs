@@ -299,6 +299,29 @@ fn remarks_about_what_is_gone_are_done() {
 }
 
 #[test]
+fn a_nomination_that_comes_after_the_binding_is_done() {
+    let refused = || Heard::Answer(CallOutcome::Refused("the pod is bound to a node already".to_owned()));
+    let nominate = Write::Nominate { pod: pod_name(), uid: "pu".into(), node: Some("a".into()) };
+    let (mut delivery, action) = begin(nominate.clone(), of_pod(pod(&json!({}))));
+    call(action);
+    is_reading(&delivery.step(refused(), NOW), "Pod");
+    let mut bound = Pod::clone(&pod(&json!({})));
+    bound.spec.node_name = "b".into();
+    let end = settled(delivery.step(done(Object::Pod(Arc::new(bound))), NOW));
+    assert_eq!(end.outcome, WriteOutcome::Done);
+
+    // What is refused of a pod that is as it was is refused for another reason, and that is told.
+    let (mut delivery, action) = begin(nominate, of_pod(pod(&json!({}))));
+    call(action);
+    is_reading(&delivery.step(refused(), NOW), "Pod");
+    call(delivery.step(done(Object::Pod(pod(&json!({})))), NOW));
+    let WriteOutcome::Failed(why) = settled(delivery.step(refused(), NOW)).outcome else {
+        unreachable!("it was refused twice");
+    };
+    assert!(why.contains("bound to a node already"), "{why}");
+}
+
+#[test]
 fn users_are_read_before_a_claim_loses_its_devices_and_each_time_that_it_is() {
     let (mut delivery, _) = begin(deallocate(), Sources::default());
     let found = || done(Object::Claim(claim(&json!({}), &with_devices())));
