@@ -36,7 +36,7 @@ pub(crate) struct Bindings {
     pub waits: ClaimWaits,
     /// Pods that wait until volume claims are bound.
     volume_waits: BTreeSet<(VolumeClaimId, PodUid)>,
-    /// Claims with devices that nobody uses.
+    /// Claims with devices that no pod uses.
     pub forlorn: Forlorn,
     /// Schedulers besides us that give out devices.
     pub rivals: Rivals,

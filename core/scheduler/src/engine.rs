@@ -277,7 +277,7 @@ impl Engine {
         &self.facts.nodes
     }
 
-    /// Whether there is nothing to do until something happens. Pods that wait for their devices wait for somebody else, and so
+    /// Whether there is nothing to do until something happens. Pods that wait for their devices wait for drivers, and so
     /// do members of a gang that wait for those of others.
     #[must_use]
     pub fn is_idle(&self) -> bool {

@@ -86,7 +86,7 @@ impl Outbox {
         id
     }
 
-    /// Asks for a write whose answer somebody waits for.
+    /// Asks for a write whose answer is waited for.
     pub fn submit_for(&mut self, owner: Owner, write: Write) -> WriteId {
         let id = self.submit(write);
         self.owners.insert(id, owner);
@@ -108,7 +108,7 @@ impl Outbox {
         }
     }
 
-    /// The answer to a write goes to somebody else.
+    /// The answer to a write goes to another owner.
     pub fn hand_over(&mut self, write: WriteId, owner: Owner) {
         self.owners.insert(write, owner);
     }

@@ -55,7 +55,7 @@ enum Place {
         wakes_on: Wakes,
     },
     Gated,
-    /// Somebody took it and has not said yet what came of it.
+    /// The engine took it and has not said yet what came of it.
     Out,
 }
 
@@ -94,7 +94,7 @@ pub enum Cause {
     Added,
     /// There was no place for it.
     Refused,
-    /// It waits for an answer of somebody else.
+    /// It waits for an answer from elsewhere.
     Asking,
     /// Something went wrong.
     Failed,
@@ -147,7 +147,7 @@ pub struct Queue {
     backing_off: BTreeSet<(Timestamp, Rank)>,
     resting: BTreeSet<(Timestamp, Rank)>,
     asleep: BTreeSet<(Timestamp, Rank)>,
-    /// How many pods came to which place and why, since somebody asked.
+    /// How many pods came to which place and why, since that was asked last.
     moves: BTreeMap<(Station, Cause), u64>,
     /// Sleepers by each change that could wake them, of any object or of one, so that a change looks at those only.
     sleepers: BTreeMap<(Wake, Option<Object>), BTreeSet<Rank>>,
@@ -160,7 +160,7 @@ impl Queue {
         Queue { patience, ..Queue::default() }
     }
 
-    /// Adds a pod, or takes note that it is gated or not, and how important it is. This alone wakes nobody: what of a pod
+    /// Adds a pod, or takes note that it is gated or not, and how important it is. This alone wakes no pod: what of a pod
     /// changed is told to [`Queue::wake_one`].
     pub fn apply(&mut self, key: &Key, priority: i32, gated: bool, now: Timestamp) {
         let known = self.take(key);
@@ -219,7 +219,7 @@ impl Queue {
         self.pods.get(key).is_some_and(|waiting| waiting.place == Place::Gated)
     }
 
-    /// Takes the next pod. While nobody is ready, the one whose backoff ends first is taken early: there is nothing better
+    /// Takes the next pod. While none is ready, the one whose backoff ends first is taken early: there is nothing better
     /// to do. Those for whom something went wrong are not: it would go wrong again at once.
     pub fn next(&mut self, now: Timestamp) -> Option<Key> {
         self.let_go(now);
@@ -349,7 +349,7 @@ impl Queue {
         }
     }
 
-    /// Says that something went wrong with a part of what waits under a key. Nobody takes it before a while has passed, if it is
+    /// Says that something went wrong with a part of what waits under a key. It is not taken before a while has passed, if it is
     /// not left alone already: those of it who wait would be woken by what is taken back, and it would go wrong again at once.
     pub fn rest(&mut self, key: &Key, now: Timestamp) {
         let place = self.pods.get(key).map(|waiting| &waiting.place);

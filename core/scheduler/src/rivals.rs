@@ -1,7 +1,7 @@
 //! Other schedulers that give out devices, known by the pods that wait for them.
 //!
-//! Invariant: as long as a pod with claims waits for somebody else, somebody else may be about to write an allocation that
-//! it decided on before it could know of ours. Nobody is waited for without end.
+//! Invariant: as long as a pod with claims waits for another scheduler, that one may be about to write an allocation that
+//! it decided on before it could know of ours. None is waited for without end.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 /// held up for longer may give a device away that a pod of ours has been bound to meanwhile.
 const WRITES_WITHIN_MS: i64 = 500;
 
-/// The scheduler that goes first: that of Kubernetes, unless somebody took its place. It never gives a device back, and
+/// The scheduler that goes first: that of Kubernetes, unless another took its place. It never gives a device back, and
 /// loses count of a device that it shares with one who does, so that it is best not met at all.
 const GOES_FIRST: &str = "default-scheduler";
 
@@ -41,7 +41,7 @@ pub(crate) struct Rivals {
 }
 
 impl Rivals {
-    /// Takes note that somebody else gives out devices.
+    /// Takes note that another scheduler gives out devices.
     pub(crate) fn meet(&mut self) {
         self.met = true;
     }
@@ -64,7 +64,7 @@ impl Rivals {
         self.last_seen = Some(now);
     }
 
-    /// Takes note of a pod that waits no longer, whoever it waited for.
+    /// Takes note of a pod that waits no longer, whichever scheduler it waited for.
     pub(crate) fn is_done(&mut self, now: Timestamp, uid: &PodUid) {
         self.standing_back.remove(&Key::Pod(uid.clone()));
         if let Some(since) = self.waiting.remove(uid) {
@@ -85,7 +85,7 @@ impl Rivals {
         Some(now.plus_millis(LOOKS_EVERY_MS))
     }
 
-    /// Until when devices that the API has told of just now may be given away once more; `None` if nobody else does that.
+    /// Until when devices that the API has told of just now may be given away once more; `None` if no other scheduler does that.
     pub(crate) fn quiet_at(&self, now: Timestamp) -> Option<Timestamp> {
         let last = if self.waiting.is_empty() { self.last_seen? } else { now };
         let until = last.plus_millis(WRITES_WITHIN_MS);
@@ -113,7 +113,7 @@ mod tests {
     fn ours_stand_back_for_the_default_scheduler_but_not_for_ever() {
         let mut rivals = Rivals::default();
         let ours = Key::Pod("ours".into());
-        assert_eq!(rivals.stands_back(at(0), &ours), None, "nobody else is there");
+        assert_eq!(rivals.stands_back(at(0), &ours), None, "no other scheduler is there");
         rivals.waits(at(0), &theirs("other", "another"), true);
         assert_eq!(rivals.stands_back(at(0), &ours), None, "who gives way itself is not waited for");
         rivals.waits(at(0), &theirs("a", GOES_FIRST), true);

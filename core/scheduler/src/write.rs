@@ -54,7 +54,7 @@ pub enum Write {
         /// The node on which the pods cannot use the claim; none if they are on no node, or are gone.
         node: Option<NodeName>,
     },
-    /// Take a claim's devices back, unless somebody else uses it by now.
+    /// Take a claim's devices back, unless another pod uses it by now.
     Deallocate {
         /// The claim.
         claim: ClaimId,
@@ -384,7 +384,7 @@ pub enum WaitReason {
     DevicesPending,
 }
 
-/// What became of a write. It is told when it is certain: while a call has no answer, whoever carries the write out reads
+/// What became of a write. It is told when it is certain: while a call has no answer, its delivery reads
 /// the object and calls again.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum WriteOutcome {

@@ -1,6 +1,6 @@
 //! Whether a verdict about an earlier moment holds now.
 //!
-//! Why there is no place is said as it was: whoever asked has heard what happened since. A place, and pods that would have to go, count
+//! Why there is no place is said as it was: what asked has heard what happened since. A place, and pods that would have to go, count
 //! only if they do now.
 //!
 //! Invariant: what comes out holds for what is known now. What was known earlier only tells where to look.

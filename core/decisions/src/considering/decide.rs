@@ -48,8 +48,8 @@ impl Situation<'_> {
             Ok(choice) => Some(PodVerdict::Placed { choice, lifted }),
             Err(_) if self.is_cut() => None,
             Err(refusal) => {
-                // A pod that is on a node did not ask whether there is room, and nobody goes for that. Nor has anybody to go if a
-                // claim that nobody uses gives its devices back, or while it is known in a moment whether the pod gets a claim.
+                // A pod that is on a node did not ask whether there is room, and no pod goes for that. Nor has one to go if a
+                // claim that no pod uses gives its devices back, or while it is known in a moment whether the pod gets a claim.
                 let may_preempt =
                     pod.node.is_none() && refusal.in_the_way().is_none() && !refusal.awaits_write();
                 let attempt = may_preempt.then(|| {

@@ -1,6 +1,6 @@
 //! One decision about a pod, a gang or a tree of groups as a whole: a question goes in, and a verdict comes out.
 //!
-//! Whoever asks may do so within a slice of work. What a slice does not decide is decided on a snapshot, for as long as that takes,
+//! A question may be asked within a slice of work. What a slice does not decide is decided on a snapshot, for as long as that takes,
 //! while others have their turns. From the bottom up; no module uses one that stands below it in this list:
 //! - `question`: what is asked, and the verdict;
 //! - `situation`: what is known when something is decided, and a copy of it;

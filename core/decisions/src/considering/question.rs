@@ -122,7 +122,7 @@ pub struct NoSeats {
 /// What would make room for a gang.
 #[derive(Debug)]
 pub enum Clearing {
-    /// Claims that nobody uses give their devices back: the claim's uid, and that of the pod or group that may use it.
+    /// Claims that no pod uses give their devices back: the claim's uid, and that of the pod or group that may use it.
     Claims(BTreeMap<ClaimId, (ClaimUid, ConsumerUid)>),
     /// Pods go, or it is known why none do.
     Pods(Way),

@@ -1,6 +1,6 @@
 //! Questions about devices on many nodes that are asked ahead, in several lanes.
 //!
-//! An answer to a simple question is the same whoever asked before. It is used as if it had been found in its turn, and counted then.
+//! An answer to a simple question is the same whichever pod asked before. It is used as if it had been found in its turn, and counted then.
 //!
 //! Invariant: what is answered, and how much work that was, is the same as if nothing had been asked ahead.
 

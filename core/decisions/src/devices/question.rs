@@ -1,4 +1,4 @@
-//! What is asked about the devices of a node, whoever asks and whenever.
+//! What is asked about the devices of a node, for whichever pod and whenever.
 
 use allocation::{Asked, DeviceOrder, Question};
 use cluster::facts::Facts;

@@ -59,7 +59,7 @@ pub(crate) fn say(
         let mut known = fits.iter().filter(|node| asked.contains(node));
         known.find(|node| will_do(node)).or_else(|| fits.iter().find(|node| will_do(node)))
     };
-    // Where others are to go already, one that ranks higher is better though nobody was asked about it: a node is asked about by
+    // Where others are to go already, one that ranks higher is better though it was not asked about: a node is asked about by
     // choosing it, too, and of hundreds of pods not all find theirs among the nodes that a context may name.
     let new = || {
         let asked = first(&is_new)?;

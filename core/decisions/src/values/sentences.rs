@@ -239,7 +239,7 @@ impl Display for DeviceClash {
         if rival.namespace == claim.namespace {
             write!(out, "claim {rival} as well")
         } else {
-            // Whoever reads this may not know of claims of other namespaces.
+            // A reader may have no access to claims of other namespaces.
             write!(out, "a claim in another namespace as well")
         }
     }

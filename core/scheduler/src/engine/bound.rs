@@ -65,7 +65,7 @@ impl Engine {
         let user = id.as_ref().map_or_else(|| (&pod.uid).into(), |id| self.facts.user_of(pod, id));
         match claim.source {
             ClaimSource::NotNeeded | ClaimSource::Unknown => return false,
-            // What was made for somebody else is theirs to use.
+            // What was made for another pod is that pod's to use.
             ClaimSource::Generated(_) if state.is_some_and(|state| state.owner.as_ref() != Some(&user)) => {
                 return false;
             }
@@ -110,8 +110,8 @@ impl Engine {
         self.forget_waiting(uid);
     }
 
-    /// Nobody holds a pod back that is on its node already. If its devices are not ready, that is told and nothing else: the
-    /// claim says for what, and whoever prepares the devices on the node can wait.
+    /// A pod that is on its node already cannot be held back. If its devices are not ready, that is told and nothing else: the
+    /// claim says for what, and the kubelet, which prepares the devices, can wait.
     fn tell_unready(&mut self, now: Timestamp, pod: &Arc<Pod>) {
         let claims: Vec<ClaimId> = pod.claim_ids().collect();
         let (Some(what), Some(node)) = (self.what_is_unready(now, pod, &claims), pod.node.clone()) else {

@@ -6,7 +6,7 @@
 //! of two schedulers that keep to this one binds its pod and the other does not. Others do not keep to it, kube-scheduler
 //! for one: they bind their pods although they come second. While pods with claims wait for them, a pod of ours waits until
 //! they have written what they decided on before they could know of ours, and gives way to them.
-//! Where nobody else gives out devices, nothing is waited for.
+//! Where no other scheduler gives out devices, nothing is waited for.
 //! A pod that was bound by hand cannot be held back: its node may run it as soon as its claims are reserved. It keeps what
 //! it has, and if another has one of its devices that one gives way while it can.
 
@@ -25,7 +25,7 @@ use crate::life_cycles::not_bound::NotBound;
 use crate::life_cycles::part::Part;
 
 impl Engine {
-    /// Takes note of somebody else who gives out devices, by a claim that has some which we did not give it.
+    /// Takes note of another scheduler that gives out devices, by a claim that has some which we did not give it.
     pub(super) fn notice_rival(&mut self, state: &ClaimState, shown: Shown) {
         let id = &state.wish.id;
         // A driver's controller gives what is its own.

@@ -1,4 +1,4 @@
-//! Claims that stand in the way of their own pod: they have devices, nobody uses them, and the devices are where the pod
+//! Claims that stand in the way of their own pod: they have devices, no pod uses them, and the devices are where the pod
 //! cannot go.
 //!
 //! One claim at a time gives its devices back, and only if that lets the pod onto a node; the pod is tried again when the
@@ -23,7 +23,7 @@ impl Engine {
         kept(&self.facts, &self.bindings, why, claim, pod)
     }
 
-    /// Asks for the devices of a claim to be given back, unless somebody else uses it by now, or for it to be deleted.
+    /// Asks for the devices of a claim to be given back, unless another pod uses it by now, or for it to be deleted.
     pub(crate) fn ask_for(&mut self, one: InTheWay, user: Option<ConsumerUid>) {
         if user
             .as_ref()
@@ -60,7 +60,7 @@ impl Engine {
         true
     }
 
-    /// A claim that somebody else uses is not about to lose its devices. That it has none any more does not end it: a write
+    /// A claim that another pod uses is not about to lose its devices. That it has none any more does not end it: a write
     /// that is not answered may be carried out once more, and take what the claim gets meanwhile.
     pub(crate) fn heed_users(&mut self, now: Timestamp, state: &ClaimState) {
         if self.bindings.giving_back.is_empty() || state.extended {

@@ -1,6 +1,6 @@
 //! Nodes and devices that pods on their way must leave before they are bound: deleted, cordoned or tainted ones.
 //!
-//! Invariant: a pod that waits on its way hears of its node and of its devices as soon as they change. Whoever is bound stays: a
+//! Invariant: a pod that waits on its way hears of its node and of its devices as soon as they change. A pod that is bound stays: a
 //! controller evicts it.
 
 use decisions::driven_off::DrivenOff;

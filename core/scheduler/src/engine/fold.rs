@@ -162,7 +162,7 @@ impl Engine {
             return self.pod_gone(now, &pod.uid);
         }
         if let Some(node) = &pod.node {
-            // Bound, by us or by somebody else: it waits for nobody any more.
+            // Bound, by us or by another client: it waits no more.
             self.bindings.rivals.is_done(now, &pod.uid);
             if self.settings.profile(pod).is_none() && self.facts.wants_devices(pod) {
                 self.bindings.rivals.meet();
@@ -311,7 +311,7 @@ impl Engine {
         if touched.freed || was_made { wakes } else { Wakes::NONE }
     }
 
-    /// Whether somebody uses a claim no more, or somebody does where nobody did, so that to displace those who do may free
+    /// Whether a pod uses a claim no more, or one does where none did, so that to preempt those that do may free
     /// its devices now.
     fn is_displaceable(&self, state: &ClaimState) -> bool {
         let known = self.facts.claims.get(&state.wish.id).map_or(&[][..], |known| &known.reserved_for);

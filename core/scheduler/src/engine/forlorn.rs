@@ -1,4 +1,4 @@
-//! Claims that have devices and that nobody uses or will use, so that nobody else can have them: their devices failed, or were
+//! Claims that have devices and that no pod uses or will use, so that no other claim can have them: their devices failed, or were
 //! for a pod that went before it ran, or before they were written. They give their devices back when there is time.
 //!
 //! Invariant: only who decides about pods asks for that. Who merely follows takes note, and goes on from there when it decides.
@@ -19,7 +19,7 @@ use super::Engine;
 /// How long after it was asked for, and for as long as it has not happened, it is asked for again.
 const ASKS_EVERY_MS: i64 = 1_000;
 
-/// What is known of claims that nobody uses.
+/// What is known of claims that no pod uses.
 #[derive(Debug, Default)]
 pub(crate) struct Forlorn {
     /// Claims that got devices for pods that are gone, with the uids of their users.
@@ -36,7 +36,7 @@ impl Forlorn {
 }
 
 impl Engine {
-    /// Lets claims give devices back that nobody uses.
+    /// Lets claims give devices back that no pod uses.
     pub(super) fn clear_forlorn(&mut self, now: Timestamp) {
         let is_due = |(claim, time): (&ClaimId, &Timestamp)| (*time <= now).then(|| claim.clone());
         let due: Vec<ClaimId> = self.bindings.forlorn.due.iter().filter_map(is_due).collect();
@@ -53,7 +53,7 @@ impl Engine {
         }
     }
 
-    /// Takes note that a pod is gone. What its claims got for it would stay theirs, with nobody to use it. What is reserved for a pod
+    /// Takes note that a pod is gone. What its claims got for it would stay theirs, with no pod to use it. What is reserved for a pod
     /// that had a node is taken back by the controller that releases it.
     pub(super) fn bereave_claims(&mut self, now: Timestamp, pod: &Pod) {
         for claim in pod.claim_ids() {
@@ -86,7 +86,7 @@ impl Engine {
         }
     }
 
-    /// Whether a claim is used by nobody, and its devices were for a pod that is gone or will not become ready.
+    /// Whether a claim is used by no pod, and its devices were for a pod that is gone or will not become ready.
     fn is_forlorn(&self, now: Timestamp, claim: &ClaimId) -> bool {
         let is_idle = |state: &&Arc<ClaimState>| {
             let has_devices = state.allocation.is_some() && !state.extended;

@@ -63,7 +63,7 @@ impl Engine {
         {
             return outlook;
         }
-        // Nobody holds a pod back that is on its node already, until its devices are ready.
+        // A pod that is on its node already cannot be held back until its devices are ready.
         if binding.pod.node.is_some() {
             return Outlook::Served;
         }

@@ -1,7 +1,7 @@
 //! Devices that are made ready once they are chosen: a pod is bound when all of its devices are reported ready, not before.
 //!
 //! Invariant: a pod that waits for its devices is a state with a deadline and nothing else. What lets it go on is a change of
-//! one of its claims, or the time; nobody looks at it meanwhile. When it has waited in vain, the claims that failed give
+//! one of its claims, or the time; it is not looked at meanwhile. When it has waited in vain, the claims that failed give
 //! their devices back in one write each, unless another pod uses them.
 
 use decisions::giving_back::Why;
@@ -120,7 +120,7 @@ impl Engine {
         self.outbox.announce(Announcement::DevicesDone { pod, outcome, waited_ms, drivers });
     }
 
-    /// A pod that waited for its devices is gone, or is called back. Devices that nobody else wants are not made ready any
+    /// A pod that waited for its devices is gone, or is called back. Devices that no other pod wants are not made ready any
     /// further.
     pub(super) fn abandon_readying(&mut self, now: Timestamp, uid: &PodUid, waited: Waited) {
         self.tell_devices(now, uid, ReadyOutcome::Error, (&waited.claims, Some(&waited)));

@@ -250,7 +250,7 @@ impl Engine {
         self.fail_flight(now, uid);
     }
 
-    /// A pod could not be bound, or makes way for another: its claims give their devices back if nobody else uses them. Released
+    /// A pod could not be bound, or makes way for another: its claims give their devices back if no other pod uses them. Released
     /// alone, they would keep them for the time when it is tried again, and for good if it is not. What drivers gave is
     /// given back only for another: it is negotiated about for long.
     fn give_up_devices(&mut self, pod: &Pod, written: &mut Vec<Part>, why: Why) {
@@ -308,7 +308,7 @@ impl Engine {
     }
 
     /// A pod on its way turns out to be bound. If that is our own binding, its answer only comes later or got lost. If
-    /// somebody else was faster, our writes are waited for, and what they reserved is the pod's all the same if it can use
+    /// another client was faster, our writes are waited for, and what they reserved is the pod's all the same if it can use
     /// it where it is now.
     pub(super) fn found_bound(&mut self, uid: &PodUid, node: &NodeName) {
         let Some(binding) = self.bindings.get(uid) else { return };
@@ -331,7 +331,7 @@ impl Engine {
         }
     }
 
-    /// The answer to a write for a pod that is gone, or that somebody else has bound.
+    /// The answer to a write for a pod that is gone, or that another client has bound.
     fn settle_abandoned(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) {
         let Some((open, consumer)) = self.bindings.abandoned.remove(&write) else { return };
         let user = consumer.uid.clone();
@@ -387,7 +387,7 @@ impl Engine {
     }
 
     /// Undoes what was written of a claim for a pod that is gone, or that is on a node where it cannot use it. Of one that is gone
-    /// the claim gives its devices back at once: whoever dies after a release would leave them with it.
+    /// the claim gives its devices back at once: a scheduler that dies after a release would leave them with it.
     fn let_go_unbound(&mut self, part: &Part, consumer: Consumer, node: Option<NodeName>) {
         let claim = part.claim();
         let gives_back = |claim: &&ClaimId| {
@@ -423,7 +423,7 @@ impl Engine {
                 self.unmake(&consumer.uid);
                 return None;
             }
-            // It stays as it is: whoever binds volumes may have begun.
+            // It stays as it is: the volume controller may have begun.
             Part::Volume(_) => return None,
             Part::Note(pod) => {
                 let (pod, uid) = (pod.clone(), consumer.uid.clone());

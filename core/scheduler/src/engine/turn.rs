@@ -144,7 +144,7 @@ impl Engine {
         self.go_on(now, &pod.uid);
     }
 
-    /// A pod goes on its way with devices that it has since an earlier attempt. While it waited nobody could displace it for
+    /// A pod goes on its way with devices that it has since an earlier attempt. While it waited it could not be preempted for
     /// them, and from now on who is more important can. What a driver's controller gave is not ours to give.
     fn offer_kept_devices(&mut self, now: Timestamp, pod: &Pod) {
         let is_ours = |id: ClaimId| {

@@ -1,7 +1,7 @@
 //! Volumes that claims of a pod get once its node is chosen: planned for it, written, and waited for until they are bound.
 //!
 //! Invariant: what is planned for a pod is planned as long as it is on its way, and no longer. What was written is not taken back:
-//! whoever binds volumes may have begun, and the pod finds the same volume, or the same node, when it is tried again.
+//! the volume controller may have begun, and the pod finds the same volume, or the same node, when it is tried again.
 
 use std::sync::Arc;
 

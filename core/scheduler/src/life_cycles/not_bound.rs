@@ -50,7 +50,7 @@ pub(crate) enum VolumeFailure {
     VolumeGone { volume: Arc<str> },
     /// The volume is not for the claim any more.
     Reset { volume: Arc<str> },
-    /// Whoever provisions volumes could not do it for the node.
+    /// The provisioner of volumes could not do it for the node.
     NotProvisioned { claim: VolumeClaimId },
     /// The volume cannot be reached from the node.
     Elsewhere { volume: Arc<str>, node: NodeName },

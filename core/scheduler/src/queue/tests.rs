@@ -181,7 +181,7 @@ fn who_was_searched_for_in_vain_up_to_the_limit_lets_others_go_first() {
         queue.put_back(&key("hard"), Failure::LimitReached(Wake::Slice.into()), now);
         assert_eq!(queue.wake(Wake::Claim.into(), now), 0, "this change does not help");
         assert_eq!(queue.wake(Wake::Slice.into(), now), 1);
-        // Unlike others that are woken it is not taken early, though nobody else is ready.
+        // Unlike others that are woken it is not taken early, though no other is ready.
         assert_eq!(queue.next(before), None, "{seconds} seconds");
         queue.apply(&key("other"), 0, false, before);
         assert_eq!(queue.next(before), Some(key("other")), "{seconds} seconds");

@@ -1,4 +1,4 @@
-//! Members on nodes, for as long as somebody looks: what is left of nodes and domains, and whether more members fit.
+//! Members on nodes, for as long as a search lasts: what is left of nodes and domains, and whether more members fit.
 //!
 //! Invariant: what is left is what there was before, less what the members need that are in the list. The last that came are
 //! taken off first.
@@ -39,7 +39,7 @@ pub(crate) struct LoadsMark {
 }
 
 impl Loads {
-    /// Nobody.
+    /// None.
     pub fn new(ground: &Ground<'_, '_>) -> Loads {
         let nodes = ground.nodes.len();
         Loads {

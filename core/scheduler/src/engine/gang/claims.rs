@@ -1,4 +1,4 @@
-//! Claims that a group uses in its members' stead: they are reserved for the group, whoever of it comes first, and let go with
+//! Claims that a group uses in its members' stead: they are reserved for the group, whichever member comes first, and let go with
 //! the last member that is on a node or on its way to one.
 
 use model::claim::ClaimId;

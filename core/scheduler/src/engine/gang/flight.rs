@@ -1,7 +1,7 @@
 //! Members that are to be bound together: none is bound before enough of them have all that they need.
 //!
 //! Invariant: as long as no member is being bound, a gang that falls short of what it needs is taken back as a whole. After
-//! that nobody can be taken back who is bound: a member that could not be is looked a place for again where the others are, once
+//! that no pod can be taken back that is bound: a member that could not be is looked a place for again where the others are, once
 //! it is known of all of them whether they are bound. If none is, the gang is free to go elsewhere as a whole. The seat of one
 //! whose devices failed may be kept open for it. Before the first is bound, all are looked at once more.
 
@@ -43,7 +43,7 @@ impl Engine {
         unfit.iter().for_each(|other| self.go_on(now, other));
     }
 
-    /// Whether a pod is on its way with a gang of which nobody may be bound yet.
+    /// Whether a pod is on its way with a gang of which no member may be bound yet.
     pub(crate) fn is_held_for_gang(&self, uid: &PodUid) -> bool {
         self.gangs.flights.of(uid).is_some_and(|flight| !flight.is_cleared())
     }
@@ -59,14 +59,14 @@ impl Engine {
         Some(before)
     }
 
-    /// A member was bound by somebody else: those who waited for it alone go on.
+    /// A member was bound by another client: those who waited for it alone go on.
     pub(crate) fn slip_from_flight(&mut self, now: Timestamp, uid: &PodUid) {
         let Some(root) = self.gangs.flights.root_of(uid).cloned() else { return };
         self.leave_flight(uid);
         self.clear_if_ready(now, &root);
     }
 
-    /// A member will not be bound. If too few are left, those that are not being bound yet come back as well. Whoever is bound
+    /// A member will not be bound. If too few are left, those that are not being bound yet come back as well. A pod that is bound
     /// or is being bound stays: the others are then looked a place for where these are.
     pub(crate) fn fail_flight(&mut self, now: Timestamp, uid: &PodUid) {
         let Some(root) = self.gangs.flights.root_of(uid).cloned() else { return };
@@ -104,7 +104,7 @@ impl Engine {
         }
     }
 
-    /// Takes members on their way back if they have become too few, and nobody is bound yet.
+    /// Takes members on their way back if they have become too few, and none is bound yet.
     pub(crate) fn recount_flight(&mut self, now: Timestamp, root: &Root, why: GangFell) {
         let is_short =
             |flight: &&Flight| !flight.is_cleared() && !self.has_enough(root, flight, flight.vacant());

@@ -1,4 +1,4 @@
-//! Claims of a gang that have devices where the gang cannot go, and that nobody uses: they give them back, if the gang then fits.
+//! Claims of a gang that have devices where the gang cannot go, and that no pod uses: they give them back, if the gang then fits.
 
 use std::collections::BTreeMap;
 

@@ -53,7 +53,7 @@ impl Engine {
         if after != before {
             self.resize_flight(now, &after);
         }
-        // A tree without one of its groups may have too few of them, or nobody who waits.
+        // A tree without one of its groups may have too few of them, or no pod that waits.
         if let (true, Root::Composite(root)) = (is_loss, before)
             && self.facts.groups.composite(&root).is_some()
         {
@@ -207,7 +207,7 @@ impl Engine {
         self.close_seat(self.now, &id, &pod.uid);
     }
 
-    /// Looks again at a gang that gained nobody who wants a node. Of a tree nobody wants one if it is not queued, and to see that anew for
+    /// Looks again at a gang that gained no pod that wants a node. Of a tree none wants one if it is not queued, and to see that anew for
     /// each of its members takes long.
     fn look_again(&mut self, now: Timestamp, id: &GroupId) {
         let key = self.facts.groups.key_for(id);
@@ -216,7 +216,7 @@ impl Engine {
         }
     }
 
-    /// Nobody of a group waits any more: if that is so for all of its tree, nothing is being made free for it.
+    /// No pod of a group waits any more: if that is so for all of its tree, nothing is being made free for it.
     fn forget_plan(&mut self, id: &GroupId) {
         let root = self.facts.groups.root_or_self(id);
         if !self.plans.gangs.contains_key(&root) {
@@ -236,7 +236,7 @@ impl Engine {
     }
 
     /// A claim is gone: no room is kept for pods that name it, nor for gangs and trees with such members. Without it they are
-    /// held back, and nobody would look at them when the room is free.
+    /// held back, and they would not be looked at when the room is free.
     pub(crate) fn free_room_of_users(&mut self, now: Timestamp, claim: &ClaimId) {
         let names_it = |pod: &Arc<Pod>| pod.claim_ids().any(|id| id == *claim);
         let (members, alone): (Vec<Arc<Pod>>, Vec<Arc<Pod>>) =

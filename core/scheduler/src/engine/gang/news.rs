@@ -1,6 +1,6 @@
 //! What is told of gangs: to people, to metrics, and on the group itself.
 //!
-//! Invariant: that enough members are placed is noted once, and only when they are bound. Facts alone write nothing, as whoever
+//! Invariant: that enough members are placed is noted once, and only when they are bound. Facts alone write nothing, as a scheduler that
 //! stands by hears them too: it is noted with the next turn.
 
 use std::sync::Arc;
@@ -56,7 +56,7 @@ impl Engine {
         self.gangs.untold.extend(id);
     }
 
-    /// Takes note that enough members of a group may be bound by now. Of a replica of our own workloads nobody knows afterwards
+    /// Takes note that enough members of a group may be bound by now. Of a replica of our own workloads nothing tells afterwards
     /// whether that was told, so it is when we bind them ourselves.
     pub(crate) fn look_if_placed(&mut self, id: &GroupId) {
         if id.name.replica().is_none() && self.is_placed(id).is_some() {

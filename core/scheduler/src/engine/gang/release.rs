@@ -4,7 +4,7 @@
 //! if it can, and lets those go otherwise that were bound together; what was begun to be let go goes on to be.
 //!
 //! Invariant: only members that were bound together with the one that failed are let go, and only while their gang is not whole
-//! without it. Until they are gone nobody else of the gang is looked a place for.
+//! without it. Until they are gone no place is looked for for other members.
 
 use std::sync::Arc;
 
@@ -67,7 +67,7 @@ impl Engine {
     }
 
     /// Those who were bound together before we began, if others were to be bound with them and wait, and they are too few without.
-    /// Where somebody came later, a member may have been lost that was bound, and nobody is let go for that.
+    /// Where a member came later, one may have been lost that was bound, and none is let go for that.
     fn cut_short(&self, root: &Root) -> Vec<Arc<Pod>> {
         let together = self.bound_last(root);
         let Some(youngest) = together.first().and_then(|pod| youngest(pod)) else { return Vec::new() };
@@ -122,7 +122,7 @@ impl Engine {
     }
 
     /// Who is on the way with a member, if that is to be noted with its binding. Where too many are left out to be named, nothing is:
-    /// who begins anew then lets nobody go.
+    /// a scheduler that begins anew then lets no member go.
     pub(crate) fn bound_together(&self, uid: &PodUid) -> Option<Together> {
         let (flight, binding) = (self.gangs.flights.of(uid)?, self.bindings.get(uid)?);
         let youngest = flight.youngest.filter(|_| self.is_released_with_others(&binding.pod))?;

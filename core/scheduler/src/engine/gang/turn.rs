@@ -167,7 +167,7 @@ impl Engine {
         }
     }
 
-    /// Whether devices failed for one of a gang or of its tree before, which nobody of it gets while enough of them can do without.
+    /// Whether devices failed for one of a gang or of its tree before, which no member gets while enough of them can do without.
     fn has_shunned_together(&self, id: &GroupId) -> bool {
         let root = self.facts.groups.root_or_self(id);
         let leaves = self.facts.groups.leaves_of(&root);

@@ -1,7 +1,7 @@
 //! Seats of members whose devices did not become ready: such a member alone is looked after again, within what binds the gang,
 //! while the others keep what they have.
 //!
-//! Invariant: nobody waits for a seat that will not be filled. If no other devices are found for the member, or it is held back
+//! Invariant: no member waits for a seat that will not be filled. If no other devices are found for the member, or it is held back
 //! or gone, all are taken back.
 
 use cluster::groups::Root;

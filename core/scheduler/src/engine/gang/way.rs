@@ -1,6 +1,6 @@
 //! Less important pods make way for a gang: who goes is evicted, and the room is kept for every member until it is free.
 //!
-//! Invariant: nobody is evicted for a gang that has no seats with all of them gone. While some go, no others are asked to,
+//! Invariant: no pod is evicted for a gang that has no seats with all of them gone. While some go, no others are asked to,
 //! as long as the gang fits once these are gone.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,7 +38,7 @@ impl Engine {
         let party = sought.party();
         let way = match way {
             Clearing::Claims(idle) => {
-                // Nobody has to go if claims that nobody uses give their devices back.
+                // No pod has to go if claims that no pod uses give their devices back.
                 refusal.preemption = Some(GangPreemption::ClaimsGiveBack { claims: idle.len() });
                 self.clear_the_way(idle);
                 refusal.waits_for(GOING);

@@ -28,7 +28,7 @@ impl Engine {
             return false;
         }
         if let Err(until) = self.plans.rounds.begin(key, now) {
-            // Somebody who has not heard of it may give them something yet.
+            // A driver that has not heard of it may give them something yet.
             let members: Vec<Arc<Pod>> = asked.iter().chain(&others).map(|(pod, _)| pod.clone()).collect();
             self.give_back_all(&members);
             self.queue.wait_until(key, NODES, until);

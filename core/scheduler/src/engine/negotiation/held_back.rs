@@ -1,4 +1,4 @@
-//! Pods that are held back: members of a gang that has become too small, pods whose other claims are gone. Nobody knows for
+//! Pods that are held back: members of a gang that has become too small, pods whose other claims are gone. It is not known for
 //! how long, so that they give back what drivers' controllers gave to them alone.
 //!
 //! Invariant: this is decided in a turn only. While facts are told one by one, after a restart for one, a gang seems too small

@@ -5,7 +5,7 @@
 //! will not do for which claim, and give devices where the chosen one will. All of it is in objects of the API.
 //!
 //! Invariant: a pod that is negotiated about sleeps and holds nothing. An answer of a driver is a change of its claim or of
-//! its context, and wakes the pods that it is about and nobody else. Nothing is known here that the API's objects do
+//! its context, and wakes the pods that it is about and no others. Nothing is known here that the API's objects do
 //! not say, but for writes that are under way, and how often pods and gangs failed.
 
 mod gang;
@@ -114,7 +114,7 @@ impl Engine {
             state.map(|state| (state.control.clone(), state.allocation.clone(), state.deleting))
         };
         let is_ours = |state: Option<&ClaimState>| state.is_none_or(|state| !self.facts.is_controlled(state));
-        // Who waits for others to let go of it is helped by that, too; that there are more users helps nobody.
+        // A pod that waits for others to let go of it is helped by that, too; that there are more users helps none.
         let stays = |user: &ConsumerUid| after.is_some_and(|after| after.reserved_for.contains(user));
         let is_let_go = before.is_some_and(|before| !before.reserved_for.iter().all(stays));
         if (look(before) == look(after) && !is_let_go) || (is_ours(before) && is_ours(after)) {

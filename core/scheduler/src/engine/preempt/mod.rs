@@ -1,6 +1,6 @@
 //! Preemption: a pod that fits nowhere makes room for itself by the going of less important pods.
 //!
-//! Invariant: nobody is evicted unless a trial has shown that the pod then fits on the node, with its devices. What was
+//! Invariant: no pod is evicted unless a trial has shown that the pod then fits on the node, with its devices. What was
 //! decided is written, and the pod waits for it asleep: it wakes when a victim or a claim of one goes, or by the clock.
 
 mod nominations;
@@ -26,7 +26,7 @@ use crate::outbox::Owner;
 use crate::queue::Failure;
 use crate::write::{Preemptor, Write, WriteOutcome};
 
-/// For whom somebody goes.
+/// For what pods are preempted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Displacer<'d> {
     /// The pod, or one of the group.
@@ -54,7 +54,7 @@ impl Engine {
             return self.queue.wait(&Key::from(&**pod), refusal.wakes_on(), now);
         }
         if let Some(one) = refusal.in_the_way() {
-            // Nobody has to go if a claim that nobody uses gives its devices back.
+            // No pod has to go if a claim that no pod uses gives its devices back.
             self.ask_for(one, Some((&pod.uid).into()));
             // A claim gives its devices back, and the pod waits for that.
             let failure = Failure::Refused(refusal.wakes_on());
@@ -72,7 +72,7 @@ impl Engine {
         if let Attempt::Found(candidate) = &attempt
             && let Some(openings) = self.unasked(pod, &candidate.node)
         {
-            // Nobody goes before it is known that drivers give the pod what it lacks besides.
+            // No pod goes before it is known that drivers give the pod what it lacks besides.
             return self.negotiate(now, pod, &openings);
         }
         match attempt {

@@ -1,7 +1,7 @@
 //! Nominees: pods for which room is being made on a node, and who has to leave it to them.
 //!
 //! Invariant: the devices that are planned for a nominee are in the ledger under holders of its own, except while a pod is
-//! looked at to which they do not matter: the nominee itself, and whoever is more important.
+//! looked at to which they do not matter: the nominee itself, and pods that are more important.
 
 use std::sync::Arc;
 
@@ -104,7 +104,7 @@ impl Engine {
         aside
     }
 
-    /// Nominees whose planned devices somebody more important has now look for others.
+    /// Nominees whose planned devices a more important pod has now look for others.
     pub(crate) fn wake_dispossessed(&mut self, now: Timestamp, lifted: &[PodUid], choice: &Choice) {
         let grants = || {
             choice.claims.iter().flat_map(|wanted| match wanted {
