@@ -73,7 +73,11 @@ impl Cycle<'_> {
         claims: &PodClaims,
         ahead: Option<Reply>,
     ) -> Result<Vec<Allocation>, NoDevices> {
-        let node = filters::node_of(self.facts.nodes.get(at)).clone();
+        let node = filters::node_of(self.facts.nodes.get(at));
+        if !claims.need_devices() && claims.footing.is_none() {
+            return why_elsewhere(node, claims).map_or(Ok(Vec::new()), Err);
+        }
+        let node = node.clone();
         self.devices_known(&node, claims, ahead)
     }
 

@@ -28,17 +28,17 @@ impl Cycle<'_> {
         claims: &PodClaims,
         profile: &Profile,
     ) -> Result<Choice, Box<PodRefusal>> {
-        self.seats_anew(pod, claims, profile, 1).map(|mut seats| seats.swap_remove(0))
+        self.best_anew(pod, claims, profile, 1).map(|(best, _)| best)
     }
 
-    /// The nodes that will do for a pod, the best first and at most so many, with nothing known about any.
-    pub(crate) fn seats_anew(
+    /// The best node for a pod, with nothing known about any, and all that will do, the best first and at most so many.
+    pub(crate) fn best_anew(
         &mut self,
         pod: &Pod,
         claims: &PodClaims,
         profile: &Profile,
         most: usize,
-    ) -> Result<Vec<Choice>, Box<PodRefusal>> {
+    ) -> Result<(Choice, Vec<NodeIdx>), Box<PodRefusal>> {
         let settings = &profile.filters;
         let companions = self.companions_of(&pod.shape, profile);
         let companions = companions.as_ref();
@@ -75,13 +75,11 @@ impl Cycle<'_> {
         if compares_devices {
             found = self.best_of(pod, claims, found, companions, profile).into_iter().collect();
         }
-        if !found.is_empty() {
-            let seat = |(at, allocations)| {
-                let node = filters::node_of(self.facts.nodes.get(at));
-                let volumes = mounts.plans(node, &self.facts.volumes);
-                Choice { volumes, ..choice(pod, node, claims, allocations) }
-            };
-            return Ok(found.into_iter().map(seat).collect());
+        if let Some((best, allocations)) = found.first_mut() {
+            let node = filters::node_of(self.facts.nodes.get(*best));
+            let volumes = mounts.plans(node, &self.facts.volumes);
+            let best = Choice { volumes, ..choice(pod, node, claims, std::mem::take(allocations)) };
+            return Ok((best, found.iter().map(|(at, _)| *at).collect()));
         }
         let in_the_way = self.in_the_way(pod, claims, &candidates);
         tally.wakes_on.narrow(Wake::VolumeClaim, own_volume_claims(&pod.shape));

@@ -1,5 +1,6 @@
 //! The best node for a pod: the one that it is nominated for, the one that is known for pods like it, or one that is found anew.
 
+use cluster::nodes::NodeIdx;
 use model::identity::NodeName;
 use model::node::Node;
 use model::pod::Pod;
@@ -89,9 +90,9 @@ impl Cycle<'_> {
         claims: &PodClaims,
         profile: &Profile,
     ) -> Result<Choice, Box<PodRefusal>> {
-        let mut seats = self.seats_anew(pod, claims, profile, usize::MAX)?;
-        let nodes = seats.iter().map(|seat| seat.node.clone()).collect();
-        let mut best = seats.swap_remove(0);
+        let (mut best, nodes) = self.best_anew(pod, claims, profile, usize::MAX)?;
+        let name = |at: &NodeIdx| filters::node_of(self.facts.nodes.get(*at)).name.clone();
+        let nodes = nodes.iter().map(name).collect();
         best.negotiation = Some(Box::new(Openings { pending: claims.pending.clone(), nodes }));
         Ok(best)
     }
