@@ -58,6 +58,35 @@ impl Expressions {
         self.learned
     }
 
+    /// What is known now, for others who ask at the same time: they have it in common, and each learns by itself.
+    #[must_use]
+    pub fn share(&mut self) -> Expressions {
+        let known = match &self.before {
+            Some(known) => known.clone(),
+            None => {
+                let known = Arc::new(std::mem::take(self));
+                self.before = Some(known.clone());
+                known
+            }
+        };
+        Expressions::over(known)
+    }
+
+    /// Takes over what was found out by another that has the same in common, and what they have if no others have it any more.
+    pub fn rejoin(&mut self, other: Expressions) {
+        let Expressions { learned, before } = other;
+        drop(before);
+        self.learn(learned);
+        match self.before.take().map(Arc::try_unwrap) {
+            Some(Ok(mut known)) => {
+                known.learn(std::mem::take(&mut self.learned));
+                *self = known;
+            }
+            Some(Err(shared)) => self.before = Some(shared),
+            None => {}
+        }
+    }
+
     /// Takes over what was found out elsewhere.
     pub fn learn(&mut self, Learned { selectors, derived, matches }: Learned) {
         let known = &mut self.learned;
@@ -77,9 +106,8 @@ impl Expressions {
         expression: &Arc<str>,
         published: &Published,
     ) -> Result<Arc<SliceMatches>, String> {
-        let held =
-            |before: &Arc<Expressions>| before.learned.matches.held(expression, published.revision).cloned();
-        if let Some(matches) = self.before.as_ref().and_then(held) {
+        let held = |known: &Expressions| known.learned.matches.held(expression, published.revision).cloned();
+        if let Some(matches) = self.earlier().find_map(held) {
             return Ok(matches);
         }
         let selector = self.selector(expression)?;
@@ -93,25 +121,30 @@ impl Expressions {
     }
 
     fn selector(&mut self, expression: &Arc<str>) -> Compiled {
-        let before = self.before.as_ref().map(|before| &before.learned.selectors);
+        let before = self.earlier().find_map(|known| known.learned.selectors.get(expression)).cloned();
         compiled(&mut self.learned.selectors, before, expression, ExpressionKind::Selector)
     }
 
     /// An expression that derives an attribute.
     pub(crate) fn derived(&mut self, expression: &Arc<str>) -> Compiled {
-        let before = self.before.as_ref().map(|before| &before.learned.derived);
+        let before = self.earlier().find_map(|known| known.learned.derived.get(expression)).cloned();
         compiled(&mut self.learned.derived, before, expression, ExpressionKind::Derived)
+    }
+
+    /// What was known before, the youngest first.
+    fn earlier(&self) -> impl Iterator<Item = &Expressions> {
+        std::iter::successors(self.before.as_deref(), |known| known.before.as_deref())
     }
 }
 
 fn compiled(
     known: &mut FxHashMap<Arc<str>, Compiled>,
-    before: Option<&FxHashMap<Arc<str>, Compiled>>,
+    before: Option<Compiled>,
     expression: &Arc<str>,
     kind: ExpressionKind,
 ) -> Compiled {
-    if let Some(compiled) = known.get(expression).or_else(|| before?.get(expression)) {
-        return compiled.clone();
+    if let Some(compiled) = before.or_else(|| known.get(expression).cloned()) {
+        return compiled;
     }
     // What is stored may use every function that we know: admission decided whether it might be stored.
     let compiled = Selector::compile(expression, kind, Environment::all());
@@ -125,4 +158,42 @@ fn add(known: &mut FxHashMap<Arc<str>, Compiled>, expression: Arc<str>, compiled
         known.clear();
     }
     known.insert(expression, compiled);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Compiles an expression, and says whether it was known before.
+    fn knew(expressions: &mut Expressions, text: &str) -> bool {
+        let text: Arc<str> = text.into();
+        let before = expressions.learned.selectors.len();
+        assert!(expressions.selector(&text).is_ok());
+        expressions.learned.selectors.len() == before
+    }
+
+    #[test]
+    fn what_is_in_common_is_known_to_all_and_what_they_learn_is_put_together() {
+        let mut own = Expressions::default();
+        assert!(!knew(&mut own, "1 == 1"));
+        let (mut one, mut other) = (own.share(), own.share());
+        assert!(!knew(&mut own, "2 == 2") && !knew(&mut one, "3 == 3") && !knew(&mut other, "4 == 4"));
+        assert!(knew(&mut own, "1 == 1") && knew(&mut one, "1 == 1") && knew(&mut other, "1 == 1"));
+
+        own.rejoin(one);
+        assert!(own.before.is_some(), "another has it in common yet");
+        assert!(knew(&mut own, "3 == 3") && knew(&mut own, "2 == 2") && !knew(&mut own, "4 == 4"));
+        own.rejoin(other);
+        assert!(own.before.is_none());
+        assert!((1..=4).all(|number| knew(&mut own, &format!("{number} == {number}"))));
+    }
+
+    #[test]
+    fn what_never_came_back_costs_nothing_but_what_it_learned() {
+        let mut own = Expressions::default();
+        assert!(!knew(&mut own, "1 == 1"));
+        drop(own.share());
+        let mut lane = Expressions::over(Arc::new(std::mem::take(&mut own)));
+        assert!(knew(&mut lane, "1 == 1"), "what was known is found through what is in common");
+    }
 }

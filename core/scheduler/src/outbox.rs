@@ -24,7 +24,7 @@ use crate::news::Announcement;
 use crate::write::{Consumer, Write, WriteId};
 
 /// What is to be done.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub enum Effect {
     /// Write this, and tell what came of it.
     Submit(WriteId, Write),

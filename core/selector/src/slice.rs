@@ -139,8 +139,12 @@ impl MatchCache {
         Some(&self.answers.get(expression)?.get(&at)?.matches)
     }
 
-    /// Takes over the answers that another holds.
-    pub fn absorb(&mut self, other: MatchCache) {
+    /// Takes over the answers that another of the same capacity holds. Those of the smaller come after those of the larger, which takes
+    /// less time.
+    pub fn absorb(&mut self, mut other: MatchCache) {
+        if other.len() > self.len() {
+            std::mem::swap(self, &mut other);
+        }
         for (_, (expression, at)) in other.by_age {
             let known = other.answers.get(&expression).and_then(|slices| slices.get(&at));
             if let Some(known) = known
@@ -234,5 +238,26 @@ mod tests {
         assert_eq!(cache.len(), 3);
         assert!(!ask(&mut cache, 0));
         assert!(ask(&mut cache, 1), "the oldest was forgotten");
+    }
+    #[test]
+    fn of_two_caches_all_answers_are_held_whichever_is_the_larger() {
+        let expression: Arc<str> = "true".into();
+        let of = |slices: std::ops::Range<u64>| {
+            let mut cache = MatchCache::new(4);
+            for slice in slices {
+                cache.matches(&expression, SliceRevision { slice, revision: 1 }, SliceMatches::default);
+            }
+            cache
+        };
+        for (own, others) in [(0..1, 1..3), (0..2, 2..3), (0..0, 0..3), (0..3, 3..3), (0..3, 0..3)] {
+            let mut cache = of(own);
+            cache.absorb(of(others));
+            let held = |slice| cache.held(&expression, SliceRevision { slice, revision: 1 }).is_some();
+            assert!((0..3).all(held));
+            assert_eq!(cache.len(), 3);
+        }
+        let mut full = of(0..4);
+        full.absorb(of(4..6));
+        assert_eq!(full.len(), 4, "it never holds more than it may");
     }
 }

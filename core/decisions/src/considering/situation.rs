@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use allocation::Expressions;
 use cluster::facts::Facts;
 use model::timestamp::Timestamp;
 
@@ -57,12 +58,13 @@ pub struct Snapshot {
 }
 
 /// A question that takes long to decide, and all that is needed to do so. It can be decided anywhere, and the verdict is the same.
-#[derive(Clone)]
 pub struct Consideration {
     /// What was known when it was asked.
     pub snapshot: Snapshot,
     /// What is asked.
     pub question: Question,
+    /// What is known of expressions.
+    pub expressions: Expressions,
     /// How much work may be done, in nominal nanoseconds.
     pub work_max: u64,
 }
@@ -74,6 +76,8 @@ pub struct Considered {
     pub verdict: Verdict,
     /// What was known.
     pub snapshot: Snapshot,
+    /// What is known of expressions since.
+    pub expressions: Expressions,
     /// How much work it was, in nominal nanoseconds.
     pub work: u64,
 }
@@ -82,13 +86,13 @@ impl Consideration {
     /// Decides.
     #[must_use]
     pub fn run(self) -> Considered {
-        let Consideration { mut snapshot, question, work_max } = self;
-        let mut caches = Caches { work: Work::of(work_max), ..Caches::default() };
+        let Consideration { mut snapshot, question, expressions, work_max } = self;
+        let mut caches = Caches { work: Work::of(work_max), expressions, ..Caches::default() };
         let Snapshot { settings, facts, plans, underway, now } = &mut snapshot;
         let mut situation =
             Situation { settings, facts, plans, underway: &*underway, caches: &mut caches, now: *now };
         let verdict = situation.decide(&question).expect("only a slice of work is cut");
-        Considered { verdict, snapshot, work: caches.work.done() }
+        Considered { verdict, snapshot, work: caches.work.done(), expressions: caches.expressions }
     }
 }
 

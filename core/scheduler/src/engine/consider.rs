@@ -162,8 +162,8 @@ impl Engine {
             self.put_back_aside(aside);
             self.note_changes();
             let id = self.outbox.considerations.begin(&key);
-            let work_max = self.caches.work.most();
-            self.outbox.consider(id, Consideration { snapshot, question, work_max });
+            let (expressions, work_max) = (self.caches.expressions.share(), self.caches.work.most());
+            self.outbox.consider(id, Consideration { snapshot, question, expressions, work_max });
             self.queue.consider(&key);
             has_begun = true;
         }
@@ -171,7 +171,10 @@ impl Engine {
     }
 
     /// A verdict is there: what it is about has its turn.
-    pub(super) fn considered(&mut self, id: ConsiderationId, outcome: ConsiderationOutcome) {
+    pub(super) fn considered(&mut self, id: ConsiderationId, mut outcome: ConsiderationOutcome) {
+        if let ConsiderationOutcome::Decided(considered) = &mut outcome {
+            self.caches.expressions.rejoin(std::mem::take(&mut considered.expressions));
+        }
         let Some(asked) = self.outbox.considerations.end(id) else { return };
         if self.outbox.considerations.is_asked_again(id, &asked.key)
             || !self.queue.end_considering(&asked.key)
