@@ -19,6 +19,10 @@ use crate::values::wake::Wakes;
 impl Situation<'_> {
     /// Where pods go, or why nowhere; nothing if the slice of work is over before that is known.
     pub fn decide(&mut self, question: &Question) -> Option<Verdict> {
+        if !matches!(question, Question::Pod(_)) && !self.caches.work.may_survey(self.facts.nodes.count_max())
+        {
+            return None;
+        }
         Some(match question {
             Question::Pod(pod) => Verdict::Pod(Box::new(self.decide_pod(pod)?)),
             Question::Gang { group, members, is_nominated } => {

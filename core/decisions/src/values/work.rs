@@ -104,6 +104,13 @@ impl Work {
         self.slice = self.slice_max.saturating_add(nodes as u64 * NODE * 2);
     }
 
+    /// Whether a slice is long enough to look for members of a gang on so many nodes, which takes about twice as long as to see what
+    /// they have. It is not begun for nothing.
+    #[must_use]
+    pub(crate) fn may_survey(&self, nodes: usize) -> bool {
+        nodes as u64 * SURVEY * 2 <= self.slice
+    }
+
     /// Whether the slice is over although more may be done.
     #[must_use]
     pub fn is_cut(&self) -> bool {
@@ -216,6 +223,16 @@ mod tests {
         assert!(!work.is_spent() && !work.is_cut());
         work.spend(SLICE);
         assert!(work.is_spent() && !work.is_cut());
+    }
+
+    #[test]
+    fn a_slice_is_not_begun_in_which_a_gang_cannot_be_looked_for() {
+        let mut work = Work::default();
+        assert!(work.may_survey(1_000_000), "where nothing waits there are no slices");
+        work.begin_slice(100);
+        assert!(work.may_survey(100));
+        work.begin_slice(1_000);
+        assert!(!work.may_survey(1_000));
     }
 
     #[test]
