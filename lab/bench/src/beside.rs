@@ -268,3 +268,50 @@ fn at(values: &[f64], part: f64) -> f64 {
     let last = sorted.len().saturating_sub(1);
     sorted.get((last as f64 * part) as usize).copied().unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How much work it is until all pods of a burst have a node, and how much the largest slice is, while what is hard is considered and
+    /// never decided.
+    fn burst(hard_pods: usize, hard_gangs: usize) -> (u64, u64) {
+        let beside = Beside { hard: hard_pods, hard_gangs, nodes: 4, others: 100, burst: 300, bursts: 1 };
+        let mut engine = beside.engine(hard_pods, hard_gangs);
+        let (mut seen, mut came) = (Seen::default(), BTreeMap::new());
+        let (mut all, mut largest) = (0, 0);
+        let mut slice = |engine: &mut Engine, came: &mut _| {
+            let effects = engine.handle(NOW, Input::Turn { attempts: 1 });
+            let work = engine.work_done();
+            largest = largest.max(work);
+            settle(engine, 0.0, effects, came, &mut seen);
+            work
+        };
+        while engine.wants_turn(NOW) {
+            slice(&mut engine, &mut came);
+        }
+        for number in 1_000_000..1_000_000 + beside.burst {
+            let pod = easy(number);
+            came.insert(pod.id.name.clone(), 0.0);
+            engine.handle(NOW, Input::Changed(Change::PodApplied(Arc::new(pod))));
+        }
+        while !came.is_empty() {
+            assert!(engine.wants_turn(NOW), "{} pods have no node", came.len());
+            all += slice(&mut engine, &mut came);
+        }
+        (all, largest)
+    }
+
+    #[test]
+    fn pods_beside_what_is_hard_wait_for_no_long_slice_and_little_more_work() {
+        let (alone, _) = burst(0, 0);
+        for (hard, gangs) in [(10, 0), (10, 2)] {
+            let (beside, largest) = burst(hard, gangs);
+            assert!(
+                beside as f64 <= alone as f64 * RATIO_MAX,
+                "{beside} beside {hard} and {gangs}, {alone} alone"
+            );
+            assert!(largest as f64 <= SLICE_MS_MAX * 1e6, "a slice of {largest} beside {hard} and {gangs}");
+        }
+    }
+}

@@ -12,10 +12,14 @@
 //! `cargo run --release -p bench -- waiting` measures whether pods that wait for their devices hold others up.
 //! `cargo run --release -p bench -- negotiating` measures whether pods that drivers are asked about hold others up.
 //! `cargo run --release -p bench -- gang` measures how long a large gang takes to be seated, or refused.
+//! `cargo run --release -p bench -- packing` measures how many gangs are decided that nearly fill their cluster, by what they need.
 //! `cargo run --release -p bench -- beside` measures how long pods wait beside claims that are hard to decide.
+//! `cargo run --release -p bench -- shared-slice` measures what a slice for all nodes costs those who have nothing to do with it.
+//! `cargo run --release -p bench -- storm` counts what is written while pods go that help nobody who waits.
 //! `cargo run --release -p bench -- turns` measures how long others wait for a turn that is hard to decide.
 //! `cargo run --release -p bench -- preempt` measures how what a preemption costs grows with the number of nodes.
 //! `cargo run --release -p bench -- fabric` measures how long it takes to decide for a large fabric.
+//! `cargo run --release -p bench -- hard` measures how many hard claims are decided, and fails if that takes too many steps.
 //! `cargo run --release -p bench -- allocate` measures how devices are found, and fails if that takes too many steps.
 
 mod allocate;
@@ -33,9 +37,11 @@ mod gang;
 mod gang_rules;
 mod gang_sizes;
 mod gang_trees;
+mod hard;
 mod lanes;
 mod memory;
 mod negotiating;
+mod packing;
 mod pods;
 mod preempt;
 mod random;
@@ -43,7 +49,9 @@ mod restart;
 mod schedule;
 mod selectors;
 mod shapes;
+mod shared_slice;
 mod slices;
+mod storm;
 mod turns;
 mod waiting;
 
@@ -73,10 +81,14 @@ enum Command {
     Fabric(fabric::FabricBench),
     /// Seat a large gang in one of many racks, without any API
     Gang(gang::GangBench),
+    /// Decide claims that are hard, by family and size
+    Hard(hard::Hard),
     /// Place pods while others are negotiated about with drivers' controllers
     Negotiating(negotiating::Negotiating),
     /// Place pods that have to preempt others, on full clusters of several sizes
     Preempt(preempt::Preempt),
+    /// Seat gangs of many sizes that nearly fill their cluster
+    Packing(packing::Packing),
     /// Start a server that has many objects
     Restart(restart::Restart),
     /// Place many pods with claims, without any API
@@ -85,6 +97,10 @@ enum Command {
     Selectors(selectors::Selectors),
     /// Place the pods that people have: with Services, spread, apart, with claims
     Shapes(shapes::Shapes),
+    /// Place pods and gangs beside a slice of an unrelated driver that all nodes reach
+    SharedSlice(shared_slice::SharedSlice),
+    /// Delete pods while gangs wait that this does not help, and count what is written
+    Storm(storm::Storm),
     /// Decide what is hard to decide, and see how long other pods wait for it
     Turns(turns::Turns),
     Beside(beside::Beside),
@@ -104,12 +120,16 @@ fn main() -> anyhow::Result<()> {
         Command::Cold(cold) => cold.run(),
         Command::Fabric(fabric) => fabric.run(),
         Command::Gang(gang) => gang.run(),
+        Command::Hard(hard) => hard.run(),
         Command::Negotiating(negotiating) => negotiating.run(),
         Command::Preempt(preempt) => preempt.run(),
+        Command::Packing(packing) => packing.run(),
         Command::Restart(restart) => restart.run(),
         Command::Schedule(schedule) => schedule.run(),
         Command::Selectors(selectors) => selectors.run(),
         Command::Shapes(shapes) => shapes.run(),
+        Command::SharedSlice(shared) => shared.run(),
+        Command::Storm(storm) => storm.run(),
         Command::Turns(turns) => turns.run(),
         Command::Beside(beside) => beside.run(),
         Command::Waiting(waiting) => waiting.run(),

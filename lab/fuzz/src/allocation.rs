@@ -129,7 +129,13 @@ fn verdict(answered: &Result<Reply, String>) -> Verdict {
 }
 
 /// From objects to an answer that keeps to the budget.
-fn answered(instance: &Instance, order: DeviceOrder, budget: u64) -> Result<Reply, String> {
+///
+/// # Errors
+/// The question cannot be judged.
+///
+/// # Panics
+/// The answer takes more steps than it may.
+pub fn answered(instance: &Instance, order: DeviceOrder, budget: u64) -> Result<Reply, String> {
     let Instance { gates, node, slices, classes, claims, holders } = instance;
     let node = convert::node(node);
     let slices = slices.iter().enumerate().map(|(number, slice)| {
@@ -171,7 +177,10 @@ fn evidence(instance: &Instance) -> Evidence<'_> {
 }
 
 /// What was found can be written down, and stands up to the checker.
-fn check_allocated(instance: &Instance, allocations: &[model::allocation::Allocation]) {
+///
+/// # Panics
+/// It does not.
+pub fn check_allocated(instance: &Instance, allocations: &[model::allocation::Allocation]) {
     let class = |name: &str| instance.classes.iter().find(|class| class.metadata.name == name);
     let mut shares = 0;
     let mut share_id = || {

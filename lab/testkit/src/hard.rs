@@ -1,18 +1,26 @@
 //! Hard instances of allocation, by family and size: what is asked for is about as much as there is, or a little more.
 //!
 //! Each family makes one rule hard: partitions that share counters, devices that must match, compatibility groups, shares of
-//! capacity, alternatives, and attributes that must differ as neighbours in a graph do. The last family mixes all of them. An
-//! instance is made of objects that admission lets in, nothing in it is held already, and no device ends a search.
+//! capacity, alternatives, and attributes that must differ as neighbours in a graph do. One family mixes all of these. The others
+//! are what people ask for: devices of several drivers that match in two ways, partitions to fall back on, counters of several sets and
+//! pools, capacity that is had in steps, all devices of a kind beside some, and pools that other nodes reach too. An instance
+//! is made of objects that admission lets in, and no device ends a search.
 
 mod alternatives;
 mod capacity;
 mod colouring;
 mod dice;
+mod fallbacks;
 mod groups;
 mod mixed;
 mod node;
 mod pairs;
 mod partitions;
+mod policies;
+mod sets;
+mod sites;
+mod ties;
+mod wholes;
 
 use crate::instances::Instance;
 use dice::Dice;
@@ -34,11 +42,23 @@ pub enum Family {
     Colouring,
     /// All of that at once.
     Mixed,
+    /// Devices of several drivers that must match by two attributes, and by others across claims.
+    Ties,
+    /// A large partition, or smaller ones instead.
+    Fallbacks,
+    /// Devices that draw on several counter sets, of two pools.
+    Sets,
+    /// Shares of capacities that are had in steps, in ranges or as one of some values.
+    Policies,
+    /// All devices of a kind, beside some of them and admin access, for several claims.
+    Wholes,
+    /// Pools of this node and of all nodes, with taints, and devices that others hold.
+    Sites,
 }
 
 impl Family {
     /// All families.
-    pub const ALL: [Family; 7] = [
+    pub const ALL: [Family; 13] = [
         Family::Pairs,
         Family::Partitions,
         Family::Groups,
@@ -46,6 +66,12 @@ impl Family {
         Family::Alternatives,
         Family::Colouring,
         Family::Mixed,
+        Family::Ties,
+        Family::Fallbacks,
+        Family::Sets,
+        Family::Policies,
+        Family::Wholes,
+        Family::Sites,
     ];
 }
 
@@ -61,6 +87,12 @@ pub fn hard(family: Family, requests: usize, seed: u64) -> Instance {
         Family::Alternatives => alternatives::instance(&mut dice, requests),
         Family::Colouring => colouring::instance(&mut dice, requests),
         Family::Mixed => mixed::instance(&mut dice, requests),
+        Family::Ties => ties::instance(&mut dice, requests),
+        Family::Fallbacks => fallbacks::instance(&mut dice, requests),
+        Family::Sets => sets::instance(&mut dice, requests),
+        Family::Policies => policies::instance(&mut dice, requests),
+        Family::Wholes => wholes::instance(&mut dice, requests),
+        Family::Sites => sites::instance(&mut dice, requests),
     }
 }
 

@@ -1,7 +1,8 @@
 //! Small clusters and trees of pod groups, made from seeds.
 //!
 //! Nodes have processors, cards, and a place at each of three levels, or none. A group, or a group of groups, may have to be in one
-//! place of some levels, and needs a number of members, or of groups that have enough. Some members run already.
+//! place of some levels, and needs a number of members, or of groups that have enough. Some members run already. In some instances
+//! nodes have taints, which some members tolerate, and members are of several priorities.
 
 use crate::turmoil::Dice;
 
@@ -17,6 +18,8 @@ pub struct Spot {
     pub places: [Option<u64>; 3],
     pub cpu: i64,
     pub cards: i64,
+    /// Only members that tolerate it may come.
+    pub tainted: bool,
 }
 
 /// A member: what it wants, and the node on which it runs already.
@@ -24,6 +27,8 @@ pub struct Spot {
 pub struct Member {
     pub cpu: i64,
     pub cards: i64,
+    pub tolerates: bool,
+    pub priority: i32,
     pub runs_on: Option<usize>,
 }
 
@@ -58,6 +63,8 @@ pub struct Sizes {
     pub are_alike: bool,
     /// Members of some groups must be apart.
     pub are_apart: bool,
+    /// Some nodes are tainted, some members tolerate that, and some are more important than others.
+    are_mixed: bool,
 }
 
 impl Sizes {
@@ -69,6 +76,7 @@ impl Sizes {
         parts_max: 3,
         are_alike: false,
         are_apart: false,
+        are_mixed: false,
     };
     pub const LARGE: Sizes = Sizes {
         nodes_max: 12,
@@ -78,12 +86,15 @@ impl Sizes {
         parts_max: 4,
         are_alike: false,
         are_apart: false,
+        are_mixed: false,
     };
     /// One group after the other, each in the last.
     pub const CHAIN: Sizes = Sizes { parts_max: 2, in_group_max: 6, ..Sizes::LARGE };
     /// Many groups that differ in nothing.
     pub const ALIKE: Sizes =
         Sizes { parts_max: 8, in_group_max: 2, depth_max: 2, are_alike: true, ..Sizes::LARGE };
+    /// Members of several priorities, some of which tolerate taints that nodes have.
+    pub const MIXED: Sizes = Sizes { are_mixed: true, ..Sizes::LARGE };
     /// Members that are in each other's way, on one node or on several.
     pub const APART: Sizes = Sizes { members_max: 10, nodes_max: 8, are_apart: true, ..Sizes::LARGE };
 }
@@ -100,10 +111,11 @@ impl Instance {
             let row = if strays { dice.below(2) } else { rack / 2 };
             let mut label = |place: u64| (!misses_labels || dice.below(6) > 0).then_some(place);
             let places = [label(rack), label(row), label(rack / 3)];
-            Spot { places, cpu: 1 + dice.below(cpu_max) as i64, cards: dice.below(cards_max + 1) as i64 }
+            let (cpu, cards) = (1 + dice.below(cpu_max) as i64, dice.below(cards_max + 1) as i64);
+            Spot { places, cpu, cards, tainted: sizes.are_mixed && dice.below(3) == 0 }
         };
         let nodes: Vec<Spot> = (0..1 + dice.below(sizes.nodes_max)).map(|_| spot(dice)).collect();
-        let one = member(dice, cards_max > 0);
+        let one = member(dice, sizes, cards_max > 0);
         let mut draft = Draft { sizes, left: sizes.members_max, with_cards: cards_max > 0, one };
         let mut instance = Instance { tree: draft.inner(dice, 1), nodes };
         if dice.below(4) == 0 {
@@ -176,7 +188,7 @@ impl Draft {
         self.left -= count;
         let of = |dice: &mut Dice| match self.sizes.are_alike {
             true => self.one.clone(),
-            false => member(dice, self.with_cards),
+            false => member(dice, self.sizes, self.with_cards),
         };
         let members: Vec<Member> = (0..count).map(|_| of(dice)).collect();
         let apart =
@@ -185,9 +197,12 @@ impl Draft {
     }
 }
 
-fn member(dice: &mut Dice, with_cards: bool) -> Member {
+fn member(dice: &mut Dice, sizes: Sizes, with_cards: bool) -> Member {
     let cards = if with_cards && dice.below(2) == 0 { 1 + dice.below(2) as i64 } else { 0 };
-    Member { cpu: 1 + dice.below(4) as i64, cards, runs_on: None }
+    let cpu = 1 + dice.below(4) as i64;
+    let tolerates = sizes.are_mixed && dice.below(2) == 0;
+    let priority = if sizes.are_mixed { dice.below(3) as i32 } else { 0 };
+    Member { cpu, cards, tolerates, priority, runs_on: None }
 }
 
 /// At least so many of a number: mostly all.

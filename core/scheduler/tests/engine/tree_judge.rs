@@ -19,6 +19,9 @@ const STATES_MAX: usize = 100_000;
 /// Nodes, as bits.
 type Nodes = u32;
 
+/// What a member wants, and whether it tolerates taints.
+type Want = (i64, i64, bool);
+
 /// Something that has to be done.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Errand {
@@ -27,7 +30,7 @@ enum Errand {
     /// So many of these parts of a part have to be placed.
     Some { left: usize, parts: Vec<usize>, nodes: Nodes },
     /// So many of these members, by what they want, need seats on some of these nodes; by a level they must be apart.
-    Seat { left: usize, members: Vec<(i64, i64)>, nodes: Nodes, apart: Option<usize> },
+    Seat { left: usize, members: Vec<Want>, nodes: Nodes, apart: Option<usize> },
 }
 
 /// What is left to do, and what is left of nodes.
@@ -151,7 +154,10 @@ impl<'i> Judge<'i> {
         let is_told_apart =
             errands.iter().any(|errand| matches!(errand, Errand::Seat { apart: Some(HOST), .. }));
         for (at, (spot, left)) in self.instance.nodes.iter().zip(free).enumerate() {
-            by_labels.entry((spot.places, is_told_apart.then_some(at))).or_default().push(*left);
+            by_labels
+                .entry((spot.places, spot.tainted, is_told_apart.then_some(at)))
+                .or_default()
+                .push(*left);
         }
         by_labels.values_mut().for_each(|left| left.sort_unstable());
         by_labels.into_values().flatten().collect()
@@ -195,7 +201,7 @@ impl<'i> Judge<'i> {
                                 runs_on.iter().fold(nodes, |nodes, at| self.without(nodes, *at, *apart));
                             let waiting = members.iter().filter(|member| member.runs_on.is_none());
                             let mut members: Vec<_> =
-                                waiting.map(|member| (member.cpu, member.cards)).collect();
+                                waiting.map(|member| (member.cpu, member.cards, member.tolerates)).collect();
                             members.sort_unstable();
                             let left =
                                 at_least.saturating_sub(runs_on.len()).max(usize::from(self.has_to(at)));
@@ -224,14 +230,14 @@ impl<'i> Judge<'i> {
                 if has_to { Some(false) } else { self.go_on(with(vec![others(left)]), free) }
             }
             Errand::Seat { left, mut members, nodes, apart } => {
-                let Some((cpu, cards)) = members.pop() else {
+                let Some((cpu, cards, tolerates)) = members.pop() else {
                     return if left == 0 { self.go_on(with(vec![]), free) } else { Some(false) };
                 };
                 if left == 0 {
                     return self.go_on(with(vec![]), free);
                 }
                 // Not even the smallest have enough.
-                let mut smallest: Vec<i64> = members.iter().map(|(cpu, _)| *cpu).chain([cpu]).collect();
+                let mut smallest: Vec<i64> = members.iter().map(|(cpu, ..)| *cpu).chain([cpu]).collect();
                 smallest.sort_unstable();
                 let here = (0..free.len()).filter(|node| nodes >> node & 1 == 1).map(|node| free[node].0);
                 if smallest.len() < left || smallest[..left].iter().sum::<i64>() > here.sum::<i64>() {
@@ -241,7 +247,8 @@ impl<'i> Judge<'i> {
                     with(vec![Errand::Seat { left, members: members.clone(), nodes, apart }])
                 };
                 for node in (0..free.len()).filter(|node| nodes >> node & 1 == 1) {
-                    if free[node].0 >= cpu && free[node].1 >= cards {
+                    let may_come = tolerates || !self.instance.nodes[node].tainted;
+                    if may_come && free[node].0 >= cpu && free[node].1 >= cards {
                         let mut less = free.to_vec();
                         less[node] = (free[node].0 - cpu, free[node].1 - cards);
                         if self.go_on(next(left - 1, self.without(nodes, node, apart)), &less)? {
@@ -266,14 +273,18 @@ impl Instance {
                 &HOST => Some(at as u64),
                 level => self.nodes[at].places[*level],
             };
+            // Those that ran before may be beside each other, but nobody comes beside them.
             let places: Vec<u64> = all.filter_map(place).collect();
-            if places.iter().collect::<BTreeSet<_>>().len() < places.len()
-                && seats.iter().any(Option::is_some)
-            {
+            let come = seats.iter().copied().flatten().filter_map(place);
+            let is_alone = |here: u64| places.iter().filter(|other| **other == here).count() == 1;
+            if !come.into_iter().all(is_alone) {
                 return false;
             }
             for (member, seat) in members.iter().zip(seats) {
                 if let Some(at) = seat {
+                    if self.nodes[*at].tainted && !member.tolerates {
+                        return false;
+                    }
                     free[*at] = (free[*at].0 - member.cpu, free[*at].1 - member.cards);
                 }
             }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use cluster::change::{Change, GroupChange};
 use model::claim::{Amount, Claim, Wish};
 use model::group::{Composite, Group};
-use model::node::{Node, Operator, Requirement};
-use model::pod::{LabelSelector, Pod, PodTerm, Resources, Shape};
+use model::node::{Node, NodeTaint, NodeTaintEffect, Operator, Requirement};
+use model::pod::{LabelSelector, NodeToleration, Pod, PodTerm, Resources, Shape, TolerationOperator};
 
 use crate::group_trees::{id, tree_world};
 use crate::tree_instances::{Instance, LEVELS, Part, Sizes};
@@ -43,7 +43,10 @@ fn world_of(instance: &Instance) -> World {
         let cpu_milli = (spot.cpu + running[at]) * 1_000;
         let allocatable = Resources { cpu_milli, memory: 1 << 30, ..Resources::default() };
         let name = format!("n{at}");
-        let node = Node { name: (&*name).into(), allocatable, pods_max: 40, labels, ..Node::default() };
+        let taint = NodeTaint { key: "worn".into(), value: "".into(), effect: NodeTaintEffect::NoSchedule };
+        let taints = if spot.tainted { vec![taint] } else { Vec::new() };
+        let node =
+            Node { name: (&*name).into(), allocatable, pods_max: 40, labels, taints, ..Node::default() };
         world.fact(Change::NodeApplied(Box::new(node)));
         let cards: Vec<String> = (0..spot.cards).map(|card| format!("{name}-{card}")).collect();
         world.fact(gpus(&name, &cards.iter().map(|card| &**card).collect::<Vec<_>>()));
@@ -76,16 +79,22 @@ fn add_part(world: &mut World, part: &Part, name: &str, parent: Option<&str>, gr
                 }
                 let node = member.runs_on.map(|at| format!("n{at}").as_str().into());
                 let pod = pod(&own, member.cpu * 1_000, claims);
-                let shape = shape(&pod, name, *apart);
-                world.add_pod(Pod { group: Some(name.into()), node, shape, ..pod });
+                let shape = shape(&pod, name, *apart, member.tolerates);
+                let priority = member.priority;
+                world.add_pod(Pod { group: Some(name.into()), node, shape, priority, ..pod });
             }
             *groups += 1;
         }
     }
 }
 
-/// The shape of a member that must be apart from others of its group.
-fn shape(pod: &Pod, group: &str, apart: Option<usize>) -> Arc<Shape> {
+/// The shape of a member that must be apart from others of its group, or tolerates taints.
+fn shape(pod: &Pod, group: &str, apart: Option<usize>, tolerates: bool) -> Arc<Shape> {
+    if tolerates {
+        let (key, operator) = ("worn".into(), TolerationOperator::Exists);
+        let toleration = NodeToleration { key, operator, value: "".into(), effect: "".into() };
+        return Arc::new(Shape { tolerations: vec![toleration], ..Shape::clone(&pod.shape) });
+    }
     let Some(level) = apart else { return pod.shape.clone() };
     let own = Requirement { key: "group".into(), operator: Operator::In, values: vec![group.into()] };
     let term = PodTerm {
@@ -196,6 +205,11 @@ fn verdicts_on_chains_of_groups_are_those_of_trying_everything() {
 #[test]
 fn verdicts_on_groups_that_are_alike_are_those_of_trying_everything() {
     Tally::of(seeds(50), Sizes::ALIKE);
+}
+
+#[test]
+fn verdicts_on_groups_beside_taints_and_with_priorities_are_those_of_trying_everything() {
+    Tally::of(seeds(50), Sizes::MIXED);
 }
 
 #[test]

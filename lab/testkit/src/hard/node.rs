@@ -14,27 +14,64 @@ const IN_SLICE: usize = 64;
 /// How many counter sets a slice has at most.
 const SETS_IN_SLICE: usize = 8;
 
+/// A pool of devices.
+#[derive(Default)]
+pub(super) struct Pool {
+    pub(super) name: &'static str,
+    pub(super) driver: &'static str,
+    pub(super) devices: Vec<Value>,
+    pub(super) counter_sets: Vec<Value>,
+    /// Every node reaches it, and not only this one.
+    pub(super) is_shared: bool,
+}
+
 /// A node with these devices, and claims.
 pub(super) fn instance(devices: &[Value], counter_sets: &[Value], claims: Vec<Value>) -> Instance {
-    let parts = devices.chunks(IN_SLICE).map(|part| json!({"devices": part}));
-    let sets = counter_sets.chunks(SETS_IN_SLICE).map(|part| json!({"sharedCounters": part}));
+    let (devices, counter_sets) = (devices.to_vec(), counter_sets.to_vec());
+    instance_of(&[Pool { name: "p", driver: DRIVER, devices, counter_sets, is_shared: false }], claims)
+}
+
+/// A node that reaches these pools, and claims.
+pub(super) fn instance_of(pools: &[Pool], claims: Vec<Value>) -> Instance {
+    let drivers: std::collections::BTreeSet<&str> = pools.iter().map(|pool| pool.driver).collect();
+    let of_driver = |driver: &&str| {
+        let selectors = json!([{"cel": {"expression": format!("device.driver == \"{driver}\"")}}]);
+        json!({"metadata": {"name": class_of(driver)}, "spec": {"selectors": selectors}})
+    };
+    let classes = [json!({"metadata": {"name": "any"}, "spec": {}})];
+    let classes = classes.into_iter().chain(drivers.iter().map(of_driver));
+    Instance {
+        gates: Gates::all_on(),
+        node: decode(json!({"metadata": {"name": "node-1"}})),
+        slices: pools.iter().flat_map(slices_of).map(decode).collect(),
+        classes: classes.map(decode).collect(),
+        claims: claims.into_iter().map(decode).collect(),
+        holders: Vec::new(),
+    }
+}
+
+/// The class of the devices of a driver.
+pub(super) fn class_of(driver: &str) -> &str {
+    driver.split('.').next().unwrap_or(driver)
+}
+
+fn slices_of(pool: &Pool) -> Vec<Value> {
+    let parts = pool.devices.chunks(IN_SLICE).map(|part| json!({"devices": part}));
+    let sets = pool.counter_sets.chunks(SETS_IN_SLICE).map(|part| json!({"sharedCounters": part}));
     let mut slices: Vec<Value> = parts.chain(sets).collect();
     let count = slices.len();
     for (at, slice) in slices.iter_mut().enumerate() {
         let mut spec = slice.take();
-        spec["driver"] = json!(DRIVER);
-        spec["nodeName"] = json!("node-1");
-        spec["pool"] = json!({"name": "p", "generation": 1, "resourceSliceCount": count});
-        *slice = json!({"metadata": {"name": format!("slice-{at}")}, "spec": spec});
+        spec["driver"] = json!(pool.driver);
+        match pool.is_shared {
+            true => spec["allNodes"] = json!(true),
+            false => spec["nodeName"] = json!("node-1"),
+        }
+        spec["pool"] = json!({"name": pool.name, "generation": 1, "resourceSliceCount": count});
+        let name = if pool.name == "p" { format!("slice-{at}") } else { format!("{}-{at}", pool.name) };
+        *slice = json!({"metadata": {"name": name}, "spec": spec});
     }
-    Instance {
-        gates: Gates::all_on(),
-        node: decode(json!({"metadata": {"name": "node-1"}})),
-        slices: slices.into_iter().map(decode).collect(),
-        classes: vec![decode(json!({"metadata": {"name": "any"}, "spec": {}}))],
-        claims: claims.into_iter().map(decode).collect(),
-        holders: Vec::new(),
-    }
+    slices
 }
 
 /// A device with attributes that are whole numbers.
@@ -75,6 +112,14 @@ pub(super) fn wanted(count: usize, attribute: &str, values: &[usize]) -> Value {
         let expression = format!("device.attributes[\"{DRIVER}\"].{attribute} in {values:?}");
         wanted["selectors"] = json!([{"cel": {"expression": expression}}]);
     }
+    wanted
+}
+
+/// What is wanted: all devices, of which each has one of the values of an attribute.
+pub(super) fn all_of(attribute: &str, values: &[usize]) -> Value {
+    let mut wanted = wanted(1, attribute, values);
+    wanted["allocationMode"] = json!("All");
+    wanted.as_object_mut().expect("it is an object").remove("count");
     wanted
 }
 
