@@ -60,26 +60,43 @@ struct Case {
 impl GangBench {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let GangBench { nodes, racks, members, .. } = *self;
+        anyhow::ensure!(nodes > 0 && racks > 0 && members > 0, "there has to be one of each at least");
         let on_a_node = members.div_ceil((nodes / racks).max(1));
         let devices = on_a_node + 2;
         let fits = Case { name: "fits", nodes, racks, devices, members, each: 1 };
-        let small = Case { name: "fits, a tenth", nodes: nodes / 10, racks: racks / 10, ..fits };
-        let small = Case { members: members / 10, devices: devices.min(4), ..small };
+        let tenth = |of: usize| of.div_ceil(10);
+        // Racks stay as large as they are, unless there are fewer than ten.
+        let racks_of_small = tenth(racks);
+        let small = Case { name: "fits, a tenth", nodes: tenth(nodes), racks: racks_of_small, ..fits };
+        let devices = tenth(members).div_ceil((small.nodes / racks_of_small).max(1)) + 2;
+        let small = Case { members: tenth(members), devices, ..small };
         let too_few = Case { name: "too few devices", devices: on_a_node - 1, ..fits };
         // A node is left with some that are too few for one more, so that sums see enough.
         let left_over = Case { name: "devices left over", devices: 5, members: members / 5, each: 3, ..fits };
-        println!("case               nodes  racks  members  seated        ms");
+        println!("case               nodes  racks  members  seated        ms  room");
         let mut times = Vec::new();
         for case in [small, fits, too_few, left_over] {
-            let runs = RUNS * nodes / case.nodes.max(1);
-            let runs: Vec<(usize, f64)> = (0..runs).map(|_| turn(cluster(case))).collect();
-            let (seated, ms) = (runs[0].0, runs.iter().map(|(_, ms)| ms).sum::<f64>() / runs.len() as f64);
+            let runs = (RUNS * nodes / case.nodes.max(1)).max(1);
+            let runs: Vec<Turned> = (0..runs).map(|_| turn(cluster(case))).collect();
+            let ms = runs.iter().map(|turned| turned.ms).sum::<f64>() / runs.len() as f64;
+            let Turned { seated, told, .. } = &runs[0];
             println!(
-                "{:17}  {:5}  {:5}  {:7}  {seated:6}  {ms:8.2}",
-                case.name, case.nodes, case.racks, case.members
+                "{:17}  {:5}  {:5}  {:7}  {seated:6}  {ms:8.2}  {}",
+                case.name,
+                case.nodes,
+                case.racks,
+                case.members,
+                room(told).unwrap_or("-")
             );
             let wanted = if case.name.starts_with("fits") { case.members } else { 0 };
-            anyhow::ensure!(seated == wanted, "{} members should have been seated", wanted);
+            anyhow::ensure!(*seated == wanted, "{wanted} members should have been seated: {told}");
+            if wanted == 0 {
+                let fitting = case.fitting();
+                anyhow::ensure!(
+                    fitting >= case.members || told.contains(&format!("room for {fitting} of ")),
+                    "there is room for {fitting}: {told}"
+                );
+            }
             times.push((case, ms));
         }
         let met = |goal: bool| if goal { "met" } else { "not met" };
@@ -98,13 +115,38 @@ impl GangBench {
     }
 }
 
-/// How many members one turn seats, and how long it takes.
-pub(crate) fn turn(mut engine: Engine) -> (usize, f64) {
+impl Case {
+    /// How many members fit into a rack.
+    fn fitting(&self) -> usize {
+        self.nodes.div_ceil(self.racks) * (self.devices / self.each as usize)
+    }
+}
+
+/// What came of a turn.
+pub(crate) struct Turned {
+    pub(crate) seated: usize,
+    pub(crate) told: String,
+    pub(crate) ms: f64,
+}
+
+/// How many members one turn seats or what it tells, and how long it takes.
+pub(crate) fn turn(mut engine: Engine) -> Turned {
     let began = worked();
     let (effects, _) = considering::turn(&mut engine, NOW, 1);
     let ms = (worked() - began).as_secs_f64() * 1e3;
     let is_seat = |effect: &&Effect| matches!(effect, Effect::Submit(_, Write::Allocate { .. }));
-    (effects.iter().filter(is_seat).count(), ms)
+    let told = effects.iter().find_map(|effect| match effect {
+        Effect::Submit(_, Write::Note { message, .. }) => Some(message.clone()),
+        _ => None,
+    });
+    Turned { seated: effects.iter().filter(is_seat).count(), told: told.unwrap_or_default(), ms }
+}
+
+/// For how many there is room, as it is told.
+pub(crate) fn room(told: &str) -> Option<&str> {
+    let parts = told.match_indices("room for ").map(|(at, _)| &told[at..]);
+    let told = parts.map(|rest| &rest[..rest.find([',', ';', ':', '.']).unwrap_or(rest.len())]);
+    told.into_iter().find(|told| told.contains(" of "))
 }
 
 /// An engine that knows racks of nodes with devices, and a gang that waits.
@@ -168,8 +210,12 @@ mod tests {
     #[test]
     fn a_gang_is_seated_or_refused_as_the_case_says() {
         let case = Case { name: "fits", nodes: 40, racks: 4, devices: 4, members: 35, each: 1 };
-        assert_eq!(turn(cluster(case)).0, 35);
-        assert_eq!(turn(cluster(Case { devices: 3, ..case })).0, 0);
-        assert_eq!(turn(cluster(Case { devices: 5, members: 12, each: 3, ..case })).0, 0);
+        assert_eq!(turn(cluster(case)).seated, 35);
+        for short in [Case { devices: 3, ..case }, Case { devices: 5, members: 12, each: 3, ..case }] {
+            let Turned { seated, told, .. } = turn(cluster(short));
+            assert_eq!(seated, 0);
+            let fitting = format!("room for {} of {}", short.fitting(), short.members);
+            assert_eq!(room(&told), Some(&*fitting), "{told}");
+        }
     }
 }

@@ -17,6 +17,7 @@ use scheduler::write::Write;
 
 use crate::clock::worked;
 use crate::considering;
+use crate::gang::room;
 use crate::random::Random;
 use crate::schedule::{NOW, node, pod};
 
@@ -60,15 +61,20 @@ const CASES: [Case; 4] = {
 
 /// Takes one turn for each case, and says how long it took.
 pub(crate) fn run() -> anyhow::Result<()> {
-    println!("mixed sizes, near full   nodes  load  members  seated        ms");
+    println!("mixed sizes, near full   nodes  load  members  seated        ms  room");
     let mut slowest = 0.0_f64;
     for case in CASES {
         let sizes = members(case);
-        let (seated, ms) = turn(case);
+        let (seated, told, ms) = turn(case);
         let cpu: i64 = sizes.iter().map(|(cpu, _)| cpu).sum();
         let load = cpu / (case.nodes as i64 * 640);
         let Case { name, nodes, more, .. } = case;
-        println!("{name:23}  {nodes:5}  {load:3}%  {:7}  {:6}  {ms:8.2}", sizes.len(), seated.unwrap_or(0));
+        println!(
+            "{name:23}  {nodes:5}  {load:3}%  {:7}  {:6}  {ms:8.2}  {}",
+            sizes.len(),
+            seated.unwrap_or(0),
+            room(&told).unwrap_or("-")
+        );
         let wanted = if more > 0 { Some(0) } else { Some(sizes.len()) };
         anyhow::ensure!(seated == wanted, "{name}: it should be decided with less work");
         slowest = slowest.max(ms);
@@ -106,15 +112,20 @@ fn fill(random: &mut Random, sizes: u64) -> (i64, Vec<(i64, i64)>) {
     (cpu, members)
 }
 
-/// How many members one turn seats, unless it left open whether there are seats, and how long it takes.
-fn turn(case: Case) -> (Option<usize>, f64) {
+/// How many members one turn seats, unless it left open whether there are seats, what it tells, and how long it takes.
+fn turn(case: Case) -> (Option<usize>, String, f64) {
     let mut engine = cluster(case);
     let began = worked();
     let (effects, _) = considering::turn(&mut engine, NOW, 1);
     let ms = (worked() - began).as_secs_f64() * 1e3;
     let is_seat = |effect: &&Effect| matches!(effect, Effect::Submit(_, Write::Bind { .. }));
-    let is_open = effects.iter().any(|effect| format!("{effect:?}").contains("reached its limit"));
-    ((!is_open).then(|| effects.iter().filter(is_seat).count()), ms)
+    let told = effects.iter().find_map(|effect| match effect {
+        Effect::Submit(_, Write::Note { message, .. }) => Some(message.clone()),
+        _ => None,
+    });
+    let told = told.unwrap_or_default();
+    let seated = effects.iter().filter(is_seat).count();
+    ((!told.contains("reached its limit")).then_some(seated), told, ms)
 }
 
 fn cluster(case: Case) -> Engine {
@@ -156,7 +167,16 @@ mod tests {
     fn gangs_of_many_sizes_are_decided_within_the_steps_of_each_case() {
         for case in CASES {
             let wanted = if case.more > 0 { 0 } else { members(case).len() };
-            assert_eq!(turn(case).0, Some(wanted), "{}", case.name);
+            let (seated, told, _) = turn(case);
+            assert_eq!(seated, Some(wanted), "{}: {told}", case.name);
+            // All but one of them fit, and nearly as many are found.
+            let told = room(&told).and_then(|room| room.split(' ').nth(2)?.parse::<usize>().ok());
+            let fitting = members(case).len() - 1;
+            assert!(
+                case.more == 0 || told.is_some_and(|room| room * 100 >= fitting * 97 && room <= fitting),
+                "{}: there is room for {fitting}, and {told:?} are told",
+                case.name
+            );
         }
         let too_little = Case { work_max: 1_000_000, ..CASES[0] };
         assert_eq!(turn(too_little).0, None, "with less work it is left open");

@@ -298,6 +298,24 @@ fn the_domain_that_comes_closest_is_told_with_why_the_next_member_has_no_seat() 
 }
 
 #[test]
+fn members_that_share_a_claim_are_where_its_devices_are_though_other_nodes_are_alike_otherwise() {
+    let mut world = gang_world();
+    world.fact(gpu_class());
+    rack_of(&mut world, "r0", &["a", "b", "c"]);
+    world.fact(gpus("c", &["gpu-0"]));
+    world.add_claim(wants("shared", &[("gpu", 1)]));
+    world.fact(group(2, &[]));
+    // There is no room for all of them on one node, so that each is looked at by itself.
+    for name in ["m0", "m1", "m2"] {
+        world.add_pod(member(name, 2_000, &["shared"]));
+    }
+    world.settle();
+    let mut nodes = ["m0", "m1", "m2"].map(|name| world.node_of(name));
+    nodes.sort();
+    assert_eq!(nodes, [None, Some("c".into()), Some("c".into())], "{:?}", world.told);
+}
+
+#[test]
 fn what_no_order_of_members_could_mend_is_refused_by_counting() {
     let mut world = gang_world();
     rack_of(&mut world, "r0", &["a", "b"]);

@@ -17,6 +17,7 @@ use placement::{Axis, Unit};
 
 use crate::caches::Caches;
 use crate::cycle::Cycle;
+use crate::gang::members::member::Member;
 use crate::values::pod_claims::PodClaims;
 
 /// How many billionths a whole unit has.
@@ -62,6 +63,12 @@ impl DeviceAxes {
         };
         let counters: Vec<u64> = (0..self.counters.len()).map(drawn).collect();
         classes.into_iter().chain(counters).collect()
+    }
+
+    /// Whether all devices that a member could get, with its own claims or with those it shares, are of the classes that are counted.
+    pub fn count_all(&self, member: &Member) -> bool {
+        let mut asked = member.open().flat_map(|state| cluster::users::asks(&state.wish));
+        member.claims.named.is_none() && asked.all(|ask| self.classes.contains(&ask.class))
     }
 
     /// The same, but for counters.

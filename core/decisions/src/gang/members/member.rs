@@ -30,6 +30,11 @@ impl Member {
         Member { pod, claims, follows: Vec::new(), within: None }
     }
 
+    /// All claims for which devices have to be found where it is, with it or with another member.
+    pub fn open(&self) -> impl Iterator<Item = &Arc<ClaimState>> {
+        self.claims.open.iter().chain(&self.follows)
+    }
+
     /// Its seat on a node, with the claims that get their devices with other members.
     pub fn seat(&self, node: &Node, allocations: Vec<Allocation>) -> Choice {
         let mut choice = choice(&self.pod, node, &self.claims, allocations);

@@ -40,6 +40,11 @@ impl AssumedLoads {
         self.devices_cross
     }
 
+    /// Whether devices of members take of their node.
+    pub fn has_footings(&self) -> bool {
+        self.has_footings
+    }
+
     /// Whether devices of a load have to be found beside those of other loads, or with what they take of the node.
     pub fn needs_joint_devices(&self) -> bool {
         self.devices_cross || self.has_footings

@@ -1,16 +1,18 @@
 //! Which nodes are alike for a gang.
 //!
 //! Invariant: two nodes are alike only if all that an answer can depend on is equal. Devices are compared by what they are and
-//! by whether they are free; those that are held in parts make their node like no other. Attributes count only as far as
-//! a claim looks at them: devices have numbers and addresses of their own that no claim asks for.
+//! by whether they are free; those that are held in parts make their node like no other. Devices that several nodes reach are the same
+//! for all of these. Attributes count only as far as a claim looks at them: devices have numbers and addresses of their own that no
+//! claim asks for.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cluster::nodes::NodeIdx;
+use cluster::pools::PoolReach;
 use cluster::published::Published;
 use model::claim::{Ask, Class, DeviceSet, Rule, Wish};
-use model::device::{Device, DeviceId};
+use model::device::{Device, DeviceId, PoolId, Reach};
 use placement::Likeness;
 use rustc_hash::FxHashMap;
 use selector::SliceMatches;
@@ -18,6 +20,7 @@ use selector::SliceMatches;
 use crate::cycle::Cycle;
 use crate::filters;
 use crate::gang::members::cast::Cast;
+use crate::gang::members::member::Member;
 
 /// Features of nodes by number, and slices whose devices are equal.
 #[derive(Debug, Default)]
@@ -43,7 +46,7 @@ struct Numbered {
 impl Likenesses {
     /// Likenesses for the members of a cast.
     pub fn new(cast: &Cast, classes: &BTreeMap<Arc<str>, Class>) -> Likenesses {
-        let rules = cast.examples().flat_map(|member| &member.claims.open);
+        let rules = cast.examples().flat_map(Member::open);
         let rules = rules.flat_map(|state| &state.wish.spec.constraints).map(|constraint| &constraint.rule);
         let sets: BTreeSet<DeviceSet> = rules.filter_map(set_of).cloned().collect();
         let sets = sets.into_iter().collect();
@@ -59,8 +62,20 @@ impl Likenesses {
     /// Adds what devices a node has, and which of them are free.
     pub fn devices(&mut self, cycle: &mut Cycle<'_>, at: NodeIdx, features: &mut Vec<u64>) {
         let node = filters::node_of(cycle.facts.nodes.get(at)).name.clone();
+        let mut pools: Vec<&PoolId> = Vec::new();
         for published in cycle.facts.slices.of_node(&node) {
             let slice = &published.slice;
+            let is_of_several = cycle.facts.slices.node_of(&slice.pool) == PoolReach::Several;
+            if is_of_several || !slice.skip_node_operations.is_empty() {
+                // Other nodes publish a part of the pool, such as its counters, or what the node's agent can leave out decides.
+                features.push(u64::from(at.0));
+            }
+            // Slices that are equal make other pools if they are put together otherwise.
+            let pool = pools.iter().position(|pool| **pool == slice.pool).unwrap_or(pools.len());
+            if pool == pools.len() {
+                pools.push(&slice.pool);
+            }
+            features.push(pool as u64);
             let says = |selector| cycle.caches.expressions.matches(selector, published).ok();
             let said = self.selectors.iter().flatten().map(says).collect();
             features.push(self.number(published, said));
@@ -84,6 +99,38 @@ impl Likenesses {
                 features.push(u64::MAX);
             }
         }
+    }
+
+    /// Adds which of the devices that several nodes may reach a node does reach. Whether it can be told.
+    pub fn reached(&self, cycle: &Cycle<'_>, at: NodeIdx, features: &mut Vec<u64>) -> bool {
+        let node = filters::node_of(cycle.facts.nodes.get(at));
+        for (place, published) in cycle.facts.slices.shared().enumerate() {
+            let slice = &published.slice;
+            let devices = match slice.reach {
+                Reach::PerDevice => Some(slice.devices.iter().map(|device| &device.reach)),
+                _ => None,
+            };
+            let reaches = |reach: &Reach| cluster::pools::reaches(reach, node).ok();
+            match devices {
+                None => match reaches(&slice.reach) {
+                    None => return false,
+                    Some(true) => features.push(place as u64),
+                    Some(false) => {}
+                },
+                Some(devices) => {
+                    features.push(place as u64);
+                    for reach in devices {
+                        let Some(is_reached) = reaches(reach) else { return false };
+                        features.push(u64::from(is_reached));
+                    }
+                }
+            }
+            if !slice.skip_node_operations.is_empty() {
+                return false;
+            }
+        }
+        features.push(u64::MAX);
+        true
     }
 
     /// The number that all slices have whose devices are equal.
@@ -159,7 +206,7 @@ fn selectors(cast: &Cast, classes: &BTreeMap<Arc<str>, Class>) -> Option<Vec<Arc
         }
         ask.derived.is_empty().then_some(())
     };
-    for state in cast.examples().flat_map(|member| &member.claims.open) {
+    for state in cast.examples().flat_map(Member::open) {
         if state.wish.spec.constraints.iter().any(|constraint| set_of(&constraint.rule).is_none()) {
             return None;
         }

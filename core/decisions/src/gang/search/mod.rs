@@ -9,6 +9,8 @@ pub(crate) mod node_devices;
 pub(crate) mod order;
 pub(crate) mod place;
 pub(crate) mod placement_state;
+pub(crate) mod pool_bins;
+pub(crate) mod pool_room;
 pub(crate) mod rules;
 pub(crate) mod view;
 pub(crate) mod walk;

@@ -52,10 +52,14 @@ impl PlacementState for ClusterView<'_, '_> {
         let name = &filters::node_of(self.cycle.facts.nodes.get(node)).name;
         let has_nominees = self.cycle.plans.nominations.on(name).next().is_some();
         let has_volumes = self.rules.as_ref().is_some_and(Rules::heed_what_is_on_nodes);
-        if has_ports || has_names || has_nominees || has_volumes || self.assumed.needs_joint_devices() {
+        // What devices take of a node is a matter of more than is compared here.
+        let is_alone = has_ports || has_names || has_nominees || has_volumes || self.assumed.has_footings();
+        let crosses = self.assumed.devices_cross();
+        if is_alone || (crosses && !self.likenesses.reached(self.cycle, node, &mut features)) {
             features.push(u64::from(node.0));
         }
-        if self.cast.examples().any(|member| !member.claims.open.is_empty()) {
+        // A claim that members share needs devices as well, whoever of them brings these.
+        if self.cast.examples().any(|member| member.open().next().is_some()) {
             self.likenesses.devices(self.cycle, node, &mut features);
         }
         self.likenesses.of(features)
@@ -111,10 +115,17 @@ impl PlacementState for ClusterView<'_, '_> {
     }
 
     fn most(&mut self, rooms: &[(NodeIdx, Load)]) -> Load {
-        let mut most = Load::none(self.cast.kinds.len());
-        match &self.rules {
-            Some(rules) => rules.most(self.cycle, rooms),
-            None => {
+        let by_rules = self.rules.as_ref().map(|rules| rules.most(self.cycle, rooms));
+        let by_pools = self.assumed.devices_cross().then(|| self.most_by_pools(rooms));
+        let counts = |most: &Load| most.counts().to_vec();
+        match (by_rules, by_pools) {
+            (Some(most), None) | (None, Some(most)) => most,
+            (Some(one), Some(other)) => {
+                let both = counts(&one).into_iter().zip(counts(&other));
+                Load::new(both.map(|(one, other)| one.min(other)).collect::<Vec<_>>())
+            }
+            (None, None) => {
+                let mut most = Load::none(self.cast.kinds.len());
                 rooms.iter().for_each(|(_, room)| most.add(room));
                 most
             }

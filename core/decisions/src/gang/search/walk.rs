@@ -113,6 +113,44 @@ impl ClusterView<'_, '_> {
         Walk { loads, stopped_by }
     }
 
+    /// Seats for so many members of each kind on each of these sets of nodes; nothing if one has none.
+    pub(crate) fn walk_by_loads(
+        &mut self,
+        of: &[(Vec<NodeIdx>, Load)],
+        budget: &mut Budget,
+    ) -> Option<Vec<(NodeIdx, Load)>> {
+        let kinds = self.cast.kinds.len();
+        let mut path = Path {
+            nodes: of.iter().flat_map(|(nodes, _)| nodes).copied().collect(),
+            seated: vec![0; kinds],
+            loads: FxHashMap::default(),
+            states: FxHashMap::default(),
+            devices: Vec::new(),
+            open: Vec::new(),
+            first: Vec::new(),
+        };
+        path.open = vec![vec![false; path.nodes.len()]; kinds];
+        let mut begin = 0;
+        let is_seated = of.iter().all(|(nodes, load)| {
+            path.first = vec![begin; kinds];
+            for (place, at) in (begin..).zip(nodes) {
+                let fixed = self.fixed(*at);
+                fixed.iter().zip(&mut path.open).for_each(|(will_do, open)| open[place] = *will_do);
+            }
+            let mut wanted =
+                load.present().flat_map(|(kind, count)| std::iter::repeat_n(kind, count as usize));
+            let is_seated = wanted.all(|kind| budget.spend(1) && self.seat_next(kind, &mut path, budget));
+            for open in &mut path.open {
+                open[begin..begin + nodes.len()].fill(false);
+            }
+            begin += nodes.len();
+            is_seated
+        });
+        self.take_back(&path);
+        let Path { nodes, loads, .. } = path;
+        is_seated.then(|| nodes.iter().filter_map(|at| Some((*at, loads.get(at)?.clone()))).collect())
+    }
+
     /// Gives the next member of a kind a seat on the first node that will do.
     fn seat_next(&mut self, kind: usize, path: &mut Path, budget: &mut Budget) -> bool {
         while path.open[kind].get(path.first[kind]) == Some(&false) {
