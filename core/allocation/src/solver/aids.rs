@@ -9,6 +9,8 @@ pub(crate) enum Aid {
     Remainders,
     /// Of amounts this large, fewer go where there is room than are wanted.
     Crowding,
+    /// What is left of one counter cannot be had within what is left of another.
+    Coupling,
     /// Requests have enough devices each, but not one for each.
     Pairing,
     /// Of the devices of a counter set only so many go together.

@@ -15,6 +15,7 @@ mod board;
 mod bundles;
 mod choice;
 mod counting;
+mod coupling;
 mod equals;
 mod memory;
 mod model;

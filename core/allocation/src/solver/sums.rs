@@ -2,7 +2,8 @@
 //!
 //! What can be drawn from a counter is added up over the sets of a pool, and from a capacity over all devices that can be shared.
 //! It is what is left, less what remains over whichever of the devices that are still open are taken. Each request draws
-//! at least what the cheapest of its devices draws. Where amounts are large, it is also counted how many of them go where.
+//! at least what the cheapest of its devices draws. Where amounts are large, it is also counted how many of them go where, and where
+//! devices draw on two counters, how much of one can be had within what is left of the other.
 
 use std::collections::BTreeMap;
 
@@ -10,6 +11,7 @@ use smallvec::SmallVec;
 
 use super::aids::{Aid, Aids};
 use super::board::Board;
+use super::coupling::Coupling;
 use super::model::Model;
 use super::{Shortage, bits};
 use crate::problem::Problem;
@@ -23,6 +25,8 @@ const UNITS_MAX: i128 = 1024;
 #[derive(Debug)]
 pub(crate) struct Sums {
     counters: Vec<Sum<u32>>,
+    /// For each of the counters, with which others its devices draw on it.
+    coupled: Vec<Vec<Coupling>>,
     /// Devices, and the place of the capacity among theirs.
     capacities: Vec<Sum<(u32, u32)>>,
     /// Whether it is also counted how many of the largest amounts go where.
@@ -172,8 +176,20 @@ impl Sums {
         let exact = aids.has(Aid::Remainders) && model.ways.iter().all(|way| !way.admin);
         let counters = counters.into_values().map(|slots| Sum::new(model, slots, of_counter));
         let capacities = capacities.into_values().map(|places| Sum::new(model, places, of_capacity));
+        let counters: Vec<Sum<u32>> = counters.map(|sum| Sum { exact, ..sum }).collect();
+        // Nobody draws twice for one device, as admin access would.
+        let are_coupled = aids.has(Aid::Coupling) && model.ways.iter().all(|way| !way.admin);
+        let coupled = |(number, sum): (usize, &Sum<u32>)| -> Vec<Coupling> {
+            let others = counters.iter().enumerate().filter(|(other, _)| are_coupled && *other != number);
+            let others = others.filter(|_| sum.matters);
+            others
+                .filter_map(|(_, within)| Coupling::new(model, &sum.places, &within.places, within.unit))
+                .collect()
+        };
+        let coupled = counters.iter().enumerate().map(coupled).collect();
         Sums {
-            counters: counters.map(|sum| Sum { exact, ..sum }).collect(),
+            counters,
+            coupled,
             capacities: capacities.map(|sum| Sum { exact, ..sum }).collect(),
             crowding: aids.has(Aid::Crowding),
         }
@@ -187,7 +203,7 @@ impl Sums {
         useful: &[u64],
         spent: &mut u64,
     ) -> Option<Shortage> {
-        for sum in self.counters.iter().filter(|sum| sum.matters) {
+        for (sum, coupled) in self.counters.iter().zip(&self.coupled).filter(|(sum, _)| sum.matters) {
             let drawable = |slot: &u32| {
                 let set = model.counters.sets.partition_point(|set| set.slots.end <= *slot as usize);
                 let open = model.on_set[set].iter().map(|device| *device as usize);
@@ -199,7 +215,11 @@ impl Sums {
             };
             *spent += sum.places.len() as u64 * 8 * work::GLANCE;
             let left: Vec<i128> = sum.places.iter().map(drawable).collect();
-            let short = self.short_of(sum, model, board, &left, Stage::CountersTogether);
+            let short = self.short_of(sum, model, board, &left, Stage::CountersTogether).or_else(|| {
+                let within = |coupling: &Coupling| coupling.drawable(board, &left, useful, spent);
+                let most = coupled.iter().map(within).min()?;
+                sum.shortage(model, board, most, Stage::CountersTogether)
+            });
             if short.is_some() {
                 return short;
             }

@@ -1,13 +1,15 @@
 //! Each aid is needed: without it, a question takes many times as many steps. And whatever is found is a solution.
 
+use std::collections::BTreeMap;
+
 use model::claim::{Constraint, Request, Rule};
-use model::device::Device;
+use model::device::{CounterSet, Device, Draw};
 
 use super::aids::{Aid, Aids};
 use super::{Solver, Standing};
 use crate::worlds::{
-    World, crossed, device, distinct, drawing, first_of, matching, picking, request, shareable, singles,
-    taking,
+    World, amount, crossed, device, distinct, drawing, first_of, matching, picking, request, shareable,
+    singles, taking,
 };
 
 impl World {
@@ -65,6 +67,36 @@ fn of_large_shares_it_is_counted_how_many_go_where() {
     // drawn of each device.
     let world = sharing(5, 17).claim(shares(&[9, 9, 9, 9, 9, 9, 3, 3, 3, 3, 2, 2, 2, 2, 2]), []);
     needs(Aid::Crowding, &[Aid::Sums], &world, 1);
+}
+
+/// Two cards with four slices on each of two switches. For a slice a device takes a lane of the first switch, or three of the second.
+fn switched() -> World {
+    let counter = |name: &str, value: i64| BTreeMap::from([(name.into(), amount(value))]);
+    let mut world = World::default();
+    for (switch, lanes, for_slice) in [(0, 20, 1), (1, 6, 3)] {
+        let name = format!("switch-{switch}");
+        world.counters.push(CounterSet { name: name.as_str().into(), counters: counter("lanes", lanes) });
+        for card in 0..2 {
+            let set = format!("card-{switch}-{card}");
+            let part = |at: i64| {
+                let made = device(&format!("{set}-{at}"), &[("serial", 100 * switch + 10 * card + at)]);
+                let mut made = drawing(made, &set, 1, &[]);
+                let counters = counter("lanes", for_slice);
+                made.draws.push(Draw { counter_set: name.as_str().into(), counters, groups: Vec::new() });
+                made
+            };
+            let parts: Vec<Device> = (0..4).map(part).collect();
+            world = world.counter_set(&set, 4).devices("gpu", parts);
+        }
+    }
+    world
+}
+
+#[test]
+fn slices_of_cards_are_counted_as_far_as_their_switch_has_lanes() {
+    needs(Aid::Coupling, &[Aid::Sums], &switched().claim(singles("gpu", 11), []), 1);
+    let (steps, found) = switched().claim(singles("gpu", 10), []).any(Aids::ALL, 100);
+    assert_eq!(found, Some(true), "after {steps} steps");
 }
 
 #[test]
