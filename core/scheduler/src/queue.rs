@@ -5,11 +5,11 @@
 //! pod is being considered is remembered until it is put back.
 
 mod heard;
+mod telling;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use cluster::groups::Key;
-use decisions::meaning::Meaning;
 use decisions::settings::Patience;
 use decisions::wake::{Object, Wake, Wakes};
 use model::identity::PodUid;
@@ -288,12 +288,6 @@ impl Queue {
         !self.undecided.is_empty()
     }
 
-    /// Whether something was told of why a pod waits.
-    #[must_use]
-    pub fn is_told(&self, key: &Key) -> bool {
-        self.pods.get(key).is_some_and(|waiting| waiting.told.is_some())
-    }
-
     /// Says that a pod that was taken has no place.
     pub fn put_back(&mut self, key: &Key, failure: Failure, now: Timestamp) {
         let Some(mut waiting) = self.take(key) else { return };
@@ -321,31 +315,6 @@ impl Queue {
         self.put(waiting);
         if let Some(kind) = missed {
             self.rouse(key, Cause::Woken(kind), now);
-        }
-    }
-
-    /// Takes note of why what waits under a key does, and says of which of its pods that is to be told.
-    pub fn news<'p>(
-        &mut self,
-        key: &Key,
-        pods: impl IntoIterator<Item = &'p PodUid>,
-        meaning: Meaning,
-        now: Timestamp,
-    ) -> BTreeSet<PodUid> {
-        let pods = pods.into_iter().cloned();
-        let Some(waiting) = self.pods.get_mut(key) else { return pods.collect() };
-        if Told::is_news(&mut waiting.told, meaning, now) {
-            waiting.told_of = pods.collect();
-            return waiting.told_of.clone();
-        }
-        // Who came later was not told yet.
-        pods.filter(|uid| waiting.told_of.insert(uid.clone())).collect()
-    }
-
-    /// Something else was told of pods that wait under a key, so that why they wait is news again.
-    pub fn forget_told(&mut self, key: &Key) {
-        if let Some(waiting) = self.pods.get_mut(key) {
-            waiting.told = None;
         }
     }
 

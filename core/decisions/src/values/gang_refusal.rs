@@ -71,6 +71,17 @@ impl GangRefusal {
         })
     }
 
+    /// A member that no node would take although there were room and devices on all of them, whatever pods come or go there.
+    pub(crate) fn kept_off_all(&self) -> Option<&Unplaceable> {
+        let is_rule =
+            |reason: &Reason| matches!(reason, Reason::Rule(rule) if !matches!(rule, Rule::Short(_)));
+        self.alone.as_ref().filter(|alone| {
+            let mut removed = alone.refusal.removed().peekable();
+            alone.refusal.everywhere().is_some()
+                || removed.peek().is_some() && removed.all(|(reason, _)| is_rule(reason))
+        })
+    }
+
     /// Room is being made. It is known now what the gang waits for, so it is tried as soon as that happens.
     pub fn waits_for(&mut self, wakes: Wakes) {
         self.wakes_on = std::mem::take(&mut self.wakes_on).or(wakes);

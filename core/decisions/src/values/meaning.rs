@@ -47,13 +47,16 @@ impl PodRefusal {
 }
 
 impl GangRefusal {
-    /// What it means. Whether a pod of it would fit if it were alone changes with each pod that comes or goes, and so does what the
-    /// domain lacks that comes closest.
+    /// What it means. Whether a pod of it would fit if it were alone changes with each pod that comes or goes, unless rules keep it off
+    /// all nodes, and so does what the domain lacks that comes closest.
     #[must_use]
     pub fn meaning(&self) -> Meaning {
         let mut meaning = String::new();
         add_reason(&mut meaning, &self.miss.why);
         let _ = write!(meaning, " {:?}", self.certainty);
+        if let Some(alone) = self.kept_off_all() {
+            meaning += &format!(" {}", alone.refusal.codes());
+        }
         if let Some(preemption) = &self.preemption {
             let _ = write!(meaning, " {}", preemption.code());
         }

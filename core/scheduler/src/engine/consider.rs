@@ -10,6 +10,7 @@ use model::timestamp::Timestamp;
 
 use crate::considerations::{ConsiderationId, ConsiderationOutcome};
 use crate::engine::Engine;
+use crate::pacing::Pace;
 use crate::queue::Failure;
 use crate::write::{WaitReason, Write};
 
@@ -130,7 +131,8 @@ impl Engine {
         self.queue.put_back(key, Failure::Failed, now);
         let message = format!("the search for a place failed: {why}");
         let pods = question.pods();
-        let news = self.queue.news(key, pods.iter().map(|pod| &pod.uid), (&*message).into(), now);
+        let news =
+            self.queue.news(key, pods.iter().map(|pod| &pod.uid), ((&*message).into(), Pace::Soon), now);
         for pod in pods.iter().filter(|pod| news.contains(&pod.uid) && pod.node.is_none()) {
             let (id, uid, reason) = (pod.id.clone(), pod.uid.clone(), WaitReason::SchedulerError);
             self.outbox.submit(Write::Note { pod: id, uid, reason, message: message.clone() });
@@ -196,7 +198,8 @@ impl Engine {
                     key.root().map(|root| self.members_here(&root)).unwrap_or_default()
                 }
             };
-            let news = self.queue.news(&key, pods.iter().map(|pod| &pod.uid), UNDECIDED.into(), now);
+            let news =
+                self.queue.news(&key, pods.iter().map(|pod| &pod.uid), (UNDECIDED.into(), Pace::Soon), now);
             for pod in pods.iter().filter(|pod| news.contains(&pod.uid) && pod.node.is_none()) {
                 let (id, uid, reason) = (pod.id.clone(), pod.uid.clone(), WaitReason::Undecided);
                 self.outbox.submit(Write::Note { pod: id, uid, reason, message: UNDECIDED.to_owned() });

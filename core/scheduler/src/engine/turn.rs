@@ -19,6 +19,7 @@ use super::{Announcement, Engine};
 use crate::life_cycles::binding::{Binding, OpenWrite};
 use crate::life_cycles::part::Part;
 use crate::outbox::Owner;
+use crate::pacing::Pace;
 use crate::queue::Failure;
 use crate::write::{Consumer, WaitReason, Write};
 
@@ -191,7 +192,7 @@ impl Engine {
         };
         let key = Key::from(&**pod);
         self.queue.put_back(&key, failure, now);
-        let is_news = !self.queue.news(&key, [&pod.uid], meaning, now).is_empty();
+        let is_news = !self.queue.news(&key, [&pod.uid], (meaning, Pace::Soon), now).is_empty();
         // It waits for no driver now. If it does so again, in the same words, that is news.
         self.waits_for_no_driver(&pod.uid);
         // That a pod has a node is not taken back when it lacks devices there.

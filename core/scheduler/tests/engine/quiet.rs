@@ -2,6 +2,7 @@
 
 use cluster::change::Change;
 use model::group::Disruption;
+use model::node::{NodeTaint, NodeTaintEffect};
 use model::pod::Pod;
 use scheduler::engine::{Announcement, Effect, Input};
 use scheduler::write::{Write, WriteId, WriteOutcome};
@@ -109,8 +110,24 @@ fn another_reason_is_told_at_once() {
     let mut world = crowded();
     settle(&mut world);
     for number in 0..200 {
-        world.fact(Change::NodeGone(format!("n{number}").as_str().into()));
+        let Change::NodeApplied(mut node) = node(&format!("n{number}"), 4_000) else {
+            unreachable!("a node comes")
+        };
+        let effect = NodeTaintEffect::NoSchedule;
+        node.taints.push(NodeTaint { key: "worn".into(), value: "".into(), effect });
+        world.fact(Change::NodeApplied(node));
     }
+    // Sooner than members are told the same again.
     world.now = world.now.plus_millis(400_000);
-    assert!(settle(&mut world) >= 1_100, "there is no node any more");
+    let told = settle(&mut world);
+    assert!(told >= 1_100, "no pod tolerates the taints of the nodes: {told}");
+}
+
+#[test]
+fn figures_are_refreshed_on_groups_and_not_on_each_of_their_pods() {
+    let mut world = crowded();
+    settle(&mut world);
+    world.now = world.now.plus_millis(400_000);
+    let told = settle(&mut world);
+    assert!((50..=100).contains(&told), "one write and one event for each of 50 groups: {told}");
 }

@@ -13,7 +13,7 @@ use model::timestamp::Timestamp;
 
 use crate::engine::Engine;
 use crate::outbox::Owner;
-use crate::pacing::Told;
+use crate::pacing::{Pace, Told};
 use crate::write::{GroupState, Write, WriteId, WriteOutcome};
 
 /// How long a note that could not be written rests at first, and at most.
@@ -49,7 +49,7 @@ impl Notes {
 
     /// Takes note of why a group waits, and says whether that is to be told.
     pub(super) fn is_news(&mut self, id: &GroupId, meaning: Meaning, now: Timestamp) -> bool {
-        Told::is_news(self.told.entry(id.clone()).or_default(), meaning, now)
+        Told::is_news(self.told.entry(id.clone()).or_default(), meaning, Pace::Soon, now)
     }
 
     pub(super) fn forget_told(&mut self, id: &GroupId) {

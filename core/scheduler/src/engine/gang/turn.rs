@@ -19,6 +19,7 @@ use model::timestamp::Timestamp;
 use crate::engine::{Announcement, Engine};
 use crate::life_cycles::flight::Flight;
 use crate::life_cycles::not_bound::GangFell;
+use crate::pacing::Pace;
 use crate::queue::Failure;
 use crate::write::{WaitReason, Write};
 
@@ -189,7 +190,9 @@ impl Engine {
             Certainty::LimitReached => Failure::LimitReached(refusal.wakes_on.clone()),
         };
         self.queue.put_back(key, failure, now);
-        let news = self.queue.news(key, members.iter().map(|pod| &pod.uid), refusal.meaning(), now);
+        // The figures, which change with each pod that comes or goes, are refreshed on the group.
+        let told = (refusal.meaning(), Pace::Seldom);
+        let news = self.queue.news(key, members.iter().map(|pod| &pod.uid), told, now);
         for pod in members {
             self.watch_users(pod);
             let is_news = news.contains(&pod.uid);
