@@ -366,6 +366,11 @@ impl Queue {
 
     /// Wakes the pods that a change could help, and says how many those are.
     pub fn wake(&mut self, changes: Wakes, now: Timestamp) -> usize {
+        self.wake_but(changes, &[], now)
+    }
+
+    /// The same without these, which wait for more than that.
+    pub fn wake_but(&mut self, changes: Wakes, spared: &[Key], now: Timestamp) -> usize {
         self.heard.hear(&changes);
         let mut woken: BTreeMap<Rank, Wake> = BTreeMap::new();
         let mut add = |kind: Wake, ranks: &BTreeSet<Rank>| {
@@ -381,6 +386,7 @@ impl Queue {
             let one = self.sleepers.get(&(kind, Some(object)));
             any.into_iter().chain(one).for_each(|ranks| add(kind, ranks));
         }
+        woken.retain(|rank, _| !spared.contains(&rank.key));
         let count = woken.len();
         woken.into_iter().for_each(|(rank, kind)| self.rouse(&rank.key, Cause::Woken(kind), now));
         count

@@ -25,6 +25,7 @@ use crate::claim_waits::For;
 
 impl Engine {
     pub(super) fn fold(&mut self, now: Timestamp, change: Change) {
+        let expecting = self.expecting(&change);
         let wakes = match change {
             Change::NodeApplied(node) => self.fold_node(now, *node),
             Change::NodeGone(name) => self.node_gone(now, &name),
@@ -97,7 +98,7 @@ impl Engine {
                 Wakes::NONE
             }
         };
-        self.queue.wake(wakes, now);
+        self.wake_expecting(now, wakes, expecting);
     }
 
     fn node_gone(&mut self, now: Timestamp, name: &NodeName) -> Wakes {

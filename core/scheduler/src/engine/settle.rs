@@ -244,7 +244,8 @@ impl Engine {
             writes.insert(self.outbox.submit_for(Owner::Binding(uid.clone()), release));
         }
         self.bindings.step(uid, Event::TakenBack(writes));
-        self.queue.wake(Wakes::of(&[Wake::PodRemoved, Wake::Claim]), now);
+        let expecting = self.expecting_pod(uid);
+        self.wake_expecting(now, Wakes::of(&[Wake::PodRemoved, Wake::Claim]), expecting);
         self.put_back(now, uid);
         self.note_landing(uid, false);
         self.fail_flight(now, uid);

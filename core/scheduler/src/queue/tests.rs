@@ -79,6 +79,17 @@ fn who_is_woken_early_waits_out_its_backoff_unless_nobody_else_is_ready() {
 }
 
 #[test]
+fn a_change_wakes_all_but_those_who_wait_for_more() {
+    let mut queue = queue(&[("a", 0), ("b", 0)]);
+    taken(&mut queue, 0);
+    for uid in ["a", "b"] {
+        queue.put_back(&key(uid), Failure::Refused(Wake::PodRemoved.into()), at(0));
+    }
+    assert_eq!(queue.wake_but(Wake::PodRemoved.into(), &[key("a")], at(5_000)), 1);
+    assert_eq!(taken(&mut queue, 5_000), ["b"]);
+}
+
+#[test]
 fn who_failed_is_left_alone_until_its_time_even_if_nobody_else_is_ready() {
     let mut queue = queue(&[("a", 0)]);
     queue.next(at(0));

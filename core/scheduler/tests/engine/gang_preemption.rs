@@ -48,6 +48,67 @@ fn a_gang_displaces_the_cheapest_pods_that_let_all_of_it_in() {
     assert_eq!(seats(&world), "u0@c u1@d x@a y@b");
 }
 
+/// How often a gang was refused.
+fn refusals(world: &World) -> usize {
+    world.told.iter().filter(|line| line.starts_with("u0: ")).count()
+}
+
+/// Lets time pass for a gang that may be tried again.
+fn pass(world: &mut World) {
+    for _ in 0..2 {
+        world.later(15);
+        world.settle();
+    }
+}
+
+#[test]
+fn a_gang_is_tried_again_when_the_last_that_goes_for_it_is_gone_and_not_for_each() {
+    let mut world = racks();
+    world.lingering = true;
+    for (name, node) in [("a0", "a"), ("b0", "b")] {
+        world.add_pod(running(name, 20, node, 2_500));
+    }
+    for (name, node) in [("c0", "c"), ("c1", "c"), ("d0", "d"), ("d1", "d")] {
+        world.add_pod(running(name, 1, node, 1_500));
+    }
+    add_urgent(&mut world, 2, 3_000);
+    world.settle();
+    assert_eq!(refusals(&world), 1, "{:?}", world.told);
+    for victim in ["c1", "d0", "c0"] {
+        world.let_go(victim);
+        pass(&mut world);
+        assert_eq!(refusals(&world), 1, "after {victim}: {:?}", world.told);
+    }
+    // It could be that there is room elsewhere now.
+    world.let_go("a0");
+    pass(&mut world);
+    assert_eq!(refusals(&world), 2, "{:?}", world.told);
+    world.let_go("d1");
+    pass(&mut world);
+    assert_eq!((refusals(&world), seats(&world).as_str()), (2, "b0@b u0@c u1@d"));
+}
+
+#[test]
+fn a_gang_does_not_wait_for_a_pod_that_cannot_be_evicted() {
+    let mut world = racks();
+    world.lingering = true;
+    for (name, node) in [("a0", "a"), ("b0", "b")] {
+        world.add_pod(running(name, 20, node, 2_500));
+    }
+    for (name, node) in [("c0", "c"), ("d0", "d")] {
+        world.add_pod(running(name, 1, node, 2_500));
+    }
+    add_urgent(&mut world, 2, 3_000);
+    world.fail.push(|write| matches!(write, Write::Evict { pod, .. } if &*pod.name == "c0"));
+    world.settle();
+    world.let_go("d0");
+    pass(&mut world);
+    assert!(world.pods["uid-c0"].deleting, "it is asked to go again: {:?}", world.told);
+    world.let_go("c0");
+    pass(&mut world);
+    assert_eq!(seats(&world), "a0@a b0@b u0@c u1@d");
+}
+
 #[test]
 fn nobody_goes_who_is_not_in_the_way() {
     let mut world = racks();
@@ -204,7 +265,11 @@ fn the_room_is_kept_for_all_members_while_victims_end() {
     world.turn();
     world.carry_out();
     assert_eq!(seats(&world), "thief u0 u1 w@d x@a y@b", "half of the room is free, and nobody takes it");
-    assert_eq!(hope(&world), "ongoing preemption on nominated nodes");
+    assert_eq!(
+        hope(&world),
+        "found a placement for podgroup, preempting 2 victims",
+        "it is not tried again yet"
+    );
     assert!(world.open.is_empty() && world.evicted().is_empty(), "nobody else goes meanwhile");
     world.let_go("w");
     world.later(20);

@@ -1,16 +1,19 @@
 //! Whether pods can be preempted for a gang or a tree, are being preempted already, or would be in vain.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cluster::groups::Root;
 use model::claim::ClaimId;
-use model::identity::{ClaimUid, PodUid};
+use model::group::GroupId;
+use model::identity::{ClaimUid, ConsumerUid, PodUid};
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
 use crate::cycle::Cycle;
 use crate::gang::party::Party;
 use crate::gang::preempt::candidate::{GangCandidate, Going};
+use crate::plans::gang::GangPlan;
 use crate::preempt::Unit;
 use crate::values::gang_preemption::Helpless;
 
@@ -60,7 +63,7 @@ impl Cycle<'_> {
             return Vec::new();
         }
         let pods = self.facts.nodes.iter().flat_map(|(_, state)| state.pods.values());
-        let own = self.facts.groups.leaves_of(root);
+        let own: BTreeSet<GroupId> = self.facts.groups.leaves_of(root).into_iter().collect();
         let others = pods.filter(|pod| self.facts.groups.gang_of(pod).is_none_or(|id| !own.contains(&id)));
         self.units_below(others.cloned(), importance, now)
     }
@@ -70,16 +73,32 @@ impl Cycle<'_> {
         let Some(plan) = self.plans.gangs.get(root) else { return Going { units, ..Going::default() } };
         let is_gone = |uid: &&PodUid| !self.facts.nodes.has_pod(uid);
         let gone: Vec<PodUid> = plan.victims.iter().filter(is_gone).cloned().collect();
-        let is_releasing = |(claim, uid): &&(ClaimId, ClaimUid)| {
-            let state = self.facts.claims.get(claim);
-            state.is_some_and(|state| {
-                state.uid == *uid
-                    && state.allocation.is_some()
-                    && state.reserved_for.iter().all(|user| gone.iter().any(|pod| user.is(pod)))
-                    && !self.is_kept_waiting(state)
-            })
-        };
-        let claims = plan.freeing.iter().filter(is_releasing).map(|(claim, _)| claim.clone()).collect();
+        let claims = plan.freeing.iter().filter(|(claim, uid)| self.is_releasing(plan, claim, uid));
+        let claims = claims.map(|(claim, _)| claim.clone()).collect();
         Going { units, gone, claims }
+    }
+
+    /// Whether room that is being made for a gang or a tree is not free yet: pods that go for it are still there, or claims have yet to
+    /// give devices back.
+    #[must_use]
+    pub fn awaits_room(&self, root: &Root) -> bool {
+        let Some(plan) = self.plans.gangs.get(root) else { return false };
+        let is_going = |uid: &PodUid| {
+            // One that was called back on its way may be on another node by now.
+            self.facts.nodes.pod(uid).is_some_and(|(_, pod)| self.plans.is_leaving(pod))
+        };
+        plan.victims.iter().any(is_going)
+            || plan.freeing.iter().any(|(claim, uid)| self.is_releasing(plan, claim, uid))
+    }
+
+    /// Whether a claim has devices of which pods that are gone make no more use, and gives them back.
+    fn is_releasing(&self, plan: &GangPlan, claim: &ClaimId, uid: &ClaimUid) -> bool {
+        let is_gone = |user: &ConsumerUid| plan.victims.contains(&**user) && !self.facts.nodes.has_pod(user);
+        self.facts.claims.get(claim).is_some_and(|state| {
+            state.uid == *uid
+                && state.allocation.is_some()
+                && state.reserved_for.iter().all(is_gone)
+                && !self.is_kept_waiting(state)
+        })
     }
 }

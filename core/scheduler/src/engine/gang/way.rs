@@ -1,11 +1,12 @@
 //! Less important pods make way for a gang: who goes is evicted, and the room is kept for every member until it is free.
 //!
 //! Invariant: no pod is evicted for a gang that has no seats with all of them gone. While some go, no others are asked to,
-//! as long as the gang fits once these are gone.
+//! as long as the gang fits once these are gone, and the gang is not tried again because one of several went.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use cluster::change::Change;
 use cluster::groups::{Key, Root};
 use decisions::considering::{Clearing, NoSeats};
 use decisions::gang::{GangCandidate, GangPlan, GangRefusal, Party, Seated, Way};
@@ -13,6 +14,7 @@ use decisions::gang_preemption::GangPreemption;
 use decisions::pod::{Choice, Wanted};
 use decisions::preempt::{Nomination, planned, pods_of};
 use decisions::wake::{Wake, Wakes};
+use model::claim::ClaimId;
 use model::identity::{NodeName, PodUid};
 use model::pod::Pod;
 use model::timestamp::Timestamp;
@@ -158,6 +160,61 @@ impl Engine {
         }
         if is_freed {
             self.wake_others(GOING, now);
+        }
+    }
+
+    /// The gangs and trees for which a pod was to go, or a claim to give devices back, of which this tells.
+    pub(crate) fn expecting(&self, change: &Change) -> Vec<Root> {
+        if self.plans.gangs.is_empty() {
+            return Vec::new();
+        }
+        match change {
+            Change::PodGone(uid) => self.expecting_pod(uid),
+            Change::PodApplied(pod) if pod.finished || (pod.deleting && pod.node.is_none()) => {
+                self.expecting_pod(&pod.uid)
+            }
+            Change::ClaimApplied(state) | Change::ClaimListed(state) | Change::ClaimAnswered(state) => {
+                self.expecting_claim(&state.wish.id)
+            }
+            Change::ClaimGone(id) | Change::ClaimMissing(id, _) => self.expecting_claim(id),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The gangs and trees for which a pod goes.
+    pub(crate) fn expecting_pod(&self, uid: &PodUid) -> Vec<Root> {
+        let plans = self.plans.gangs.iter().filter(|(_, plan)| plan.victims.contains(uid));
+        plans.map(|(root, _)| root.clone()).collect()
+    }
+
+    fn expecting_claim(&self, id: &ClaimId) -> Vec<Root> {
+        let gives_back = |plan: &GangPlan| plan.freeing.iter().any(|(claim, _)| claim == id);
+        let plans = self.plans.gangs.iter().filter(|(_, plan)| gives_back(plan));
+        plans.map(|(root, _)| root.clone()).collect()
+    }
+
+    /// Wakes those whom a change could help. Of these that expected it, those who wait for more than that sleep on: each trial is a
+    /// whole search. They are woken by the last that they wait for.
+    pub(crate) fn wake_expecting(&mut self, now: Timestamp, wakes: Wakes, expecting: Vec<Root>) {
+        if expecting.is_empty() {
+            self.queue.wake(wakes, now);
+            return;
+        }
+        let cycle = self.cycle();
+        let (waiting, served): (Vec<Root>, Vec<Root>) =
+            expecting.into_iter().partition(|root| cycle.awaits_room(root));
+        drop(cycle);
+        let spared: Vec<Key> = waiting.iter().map(Key::from).collect();
+        self.queue.wake_but(wakes, &spared, now);
+        for root in served {
+            self.queue.wake_one(&Key::from(&root), Wakes::of(&Wake::ALL), now);
+        }
+    }
+
+    /// A pod does not go after all: gangs and trees that wait for it look for others after a while.
+    pub(crate) fn expect_no_more(&mut self, now: Timestamp, uid: &PodUid) {
+        for root in self.expecting_pod(uid) {
+            self.queue.sleep_less(&Key::from(&root), now);
         }
     }
 }

@@ -197,6 +197,7 @@ impl Engine {
             self.gangs.released.remove(victim);
             // Nothing will happen that wakes it, and at once it would be the same again.
             self.wake_nominee_later(preemptor, now);
+            self.expect_no_more(now, victim);
         }
     }
 }
