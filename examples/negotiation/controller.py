@@ -6,7 +6,7 @@
 The kubeconfig is JSON, as `kubectl config view --raw --flatten -o json` prints it. What is said here to the scheduler, and in which order, is
 told in docs/guides/negotiation-protocol.md. Everything follows from what the API server says: it may be stopped at any moment.
 """
-import argparse, base64, json, ssl, tempfile, time, urllib.error, urllib.request
+import argparse, base64, json, ssl, sys, tempfile, time, urllib.error, urllib.request
 
 OURS = "supercargo.dev/"
 CONTEXTS = "/apis/supercargo.dev/v1alpha1"
@@ -62,6 +62,10 @@ class Api:
         return self.call("PUT", f"{base}/namespaces/{meta['namespace']}/{plural}/{meta['name']}{part}", thing)
 
 
+def warn(what):
+    print("warning:", what, file=sys.stderr, flush=True)
+
+
 def noted(thing, key):
     return thing["metadata"].get("annotations", {}).get(OURS + key, "")
 
@@ -88,7 +92,7 @@ class Controller:
             what()
         except urllib.error.HTTPError as error:
             if error.code not in (404, 409):  # it is gone, or another was faster
-                print(f"warning: {error.code}: {error.read().decode()[:300]}", flush=True)
+                warn(f"{error.code}: {error.read().decode()[:300]}")
 
     # What a claim says.
 
@@ -230,7 +234,7 @@ def main():
         try:
             controller.round()
         except (urllib.error.URLError, OSError) as error:
-            print(f"warning: the API server cannot be asked: {error}", flush=True)
+            warn(f"the API server cannot be asked: {error}")
         time.sleep(options.every)
 
 

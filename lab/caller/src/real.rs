@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rcgen::{
-    BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
-    SanType,
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose, SanType,
 };
 use thiserror::Error;
 
@@ -71,12 +71,17 @@ impl Files {
         }
         let authority_key = KeyPair::generate()?;
         let mut authority = CertificateParams::default();
+        // Clients with OpenSSL take a certificate for self-signed whose issuer has the same name as its subject.
+        authority.distinguished_name.push(DnType::CommonName, "authority");
         authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         fs::write(files.path("authority.crt"), authority.self_signed(&authority_key)?.pem())?;
         let issuer = Issuer::new(authority, &authority_key);
         let mut server = CertificateParams::new(vec!["localhost".to_owned(), "kubernetes".to_owned()])?;
         server.subject_alt_names.push(SanType::IpAddress(Ipv4Addr::LOCALHOST.into()));
+        server.distinguished_name.push(DnType::CommonName, "kube-apiserver");
+        server.use_authority_key_identifier_extension = true;
+        server.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         let server_key = KeyPair::generate()?;
         fs::write(files.path("server.crt"), server.signed_by(&server_key, &issuer)?.pem())?;

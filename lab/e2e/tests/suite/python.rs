@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::pods::scheduled;
 
-crate::on_both![; embedded: a_controller_without_the_kit_gives_takes_back_and_says_which_nodes_will_not_do];
+crate::on_both![a_controller_without_the_kit_gives_takes_back_and_says_which_nodes_will_not_do];
 
 const DRIVER: &str = "lender.example.com";
 
