@@ -48,6 +48,8 @@ pub enum TlsError {
 
 fn named(common_name: &str, organization: Option<&str>) -> CertificateParams {
     let mut params = CertificateParams::default();
+    // Strict clients, such as Python since 3.13, refuse a certificate that does not say which key signed it.
+    params.use_authority_key_identifier_extension = true;
     let mut name = DistinguishedName::new();
     name.push(DnType::CommonName, common_name);
     if let Some(organization) = organization {
@@ -121,5 +123,40 @@ impl Credentials {
             .map_err(|error| used(&error))?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(Arc::new(config))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use x509_parser::extensions::ParsedExtension;
+    use x509_parser::prelude::{FromDer, X509Certificate};
+
+    use super::*;
+
+    /// Whose certificate it is, whose key signed it, and its own key, as it says.
+    fn check(identity: &Identity, issuer: &Identity) {
+        let der = |identity: &Identity| {
+            CertificateDer::from_pem_slice(identity.certificate.as_bytes()).expect("a certificate")
+        };
+        let (certificate, issuer) = (der(identity), der(issuer));
+        let (_, certificate) = X509Certificate::from_der(&certificate).expect("a certificate");
+        let (_, issuer) = X509Certificate::from_der(&issuer).expect("a certificate");
+        let signed_by = certificate.extensions().iter().find_map(|one| match one.parsed_extension() {
+            ParsedExtension::AuthorityKeyIdentifier(key) => key.key_identifier.clone(),
+            _ => None,
+        });
+        let key = issuer.extensions().iter().find_map(|one| match one.parsed_extension() {
+            ParsedExtension::SubjectKeyIdentifier(key) => Some(key.clone()),
+            _ => None,
+        });
+        assert!(key.is_some() && signed_by == key, "{:?}", certificate.subject());
+        assert_ne!(certificate.subject(), certificate.issuer(), "it would be taken for self-signed");
+    }
+
+    #[test]
+    fn certificates_say_which_key_signed_them() {
+        let made = Credentials::make(&[]).expect("certificates");
+        check(&made.server, &made.authority);
+        check(&made.admin, &made.authority);
     }
 }
