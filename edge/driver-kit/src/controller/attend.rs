@@ -20,7 +20,7 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
-use super::known::{Known, Name};
+use super::known::{Known, Name, name_of};
 use super::order::{Key, Order};
 use super::tend::{Case, Found, Tools, Trouble};
 use super::{ClaimRequest, ControlOptions, ControlTrouble, Controller};
@@ -128,18 +128,19 @@ impl<C: Controller> Worker<C> {
 
     fn claim(&mut self, event: Event<ResourceClaim>) {
         let Some(name) = self.claims.hear(event) else { return };
-        self.touch_users(&name);
-        self.order.touch(Key::Claim(name), Instant::now());
+        let now = Instant::now();
+        // Pods that want it may have it now, or may not any more.
+        self.users(&name).into_iter().for_each(|key| self.order.touch(key, now));
+        self.order.touch(Key::Claim(name), now);
     }
 
-    /// Pods that want a claim may have it now, or may not any more.
-    fn touch_users(&mut self, claim: &Name) {
-        let now = Instant::now();
+    /// Pods that want a claim, or may want it for all that is known.
+    fn users(&self, claim: &Name) -> Vec<Key> {
         let users = self.contexts.names().filter(|context| {
             let wants = self.wants.get(*context);
             context.0 == claim.0 && wants.is_none_or(|wants| wants.contains(&claim.1))
         });
-        users.cloned().for_each(|context| self.order.touch(Key::Context(context), now));
+        users.cloned().map(Key::Context).collect()
     }
 
     fn context(&mut self, event: Event<PodSchedulingContext>) {
@@ -170,10 +171,7 @@ impl<C: Controller> Worker<C> {
 
     /// Whether a pod that is negotiated about wants a claim, or may do so for all that is known.
     fn is_wanted(&self, claim: &Name) -> bool {
-        self.contexts.names().any(|context| {
-            let wants = self.wants.get(context);
-            context.0 == claim.0 && wants.is_none_or(|wants| wants.contains(&claim.1))
-        })
+        !self.users(claim).is_empty()
     }
 
     /// Hands out what is due.
@@ -182,9 +180,19 @@ impl<C: Controller> Worker<C> {
             let Some(key) = self.order.begin(Instant::now()) else { return };
             let case = match &key {
                 Key::Claim(name) => self.case_of_claim(name),
-                Key::Context(name) => self.contexts.get(name).cloned().map(Case::ReadPod),
+                Key::Context(name) => Ok(self.contexts.get(name).cloned().map(Case::ReadPod)),
             };
-            self.set_off(key, case);
+            self.set_off_or_report(key, case);
+        }
+    }
+
+    fn set_off_or_report(&mut self, key: Key, case: Result<Option<Case>, Trouble>) {
+        match case {
+            Ok(case) => self.set_off(key, case),
+            Err(trouble) => {
+                self.report(&trouble);
+                self.order.fail(key, Instant::now());
+            }
         }
     }
 
@@ -200,30 +208,25 @@ impl<C: Controller> Worker<C> {
         let about = Box::new(case.about());
         self.tasks.spawn(async move {
             // A call of the driver that panics is its own: it is told, and made again later like one that failed.
-            let found = AssertUnwindSafe(tools.see_to(case)).catch_unwind().await;
-            let found = found
-                .unwrap_or_else(|panic| Err(Trouble { about, why: panicked(&*panic), learnt: Vec::new() }));
-            (key, claims, found)
+            let found = caught(tools.see_to(case)).await;
+            (key, claims, found.unwrap_or_else(|why| Err(Trouble { about, why, learnt: Vec::new() })))
         });
     }
 
-    fn case_of_claim(&self, name: &Name) -> Option<Case> {
-        let claim = self.claims.get(name)?;
+    fn case_of_claim(&self, name: &Name) -> Result<Option<Case>, Trouble> {
+        let Some(claim) = self.claims.get(name) else { return Ok(None) };
         let form = self.form_of(claim);
-        match classic::duty(claim, self.tools.controller.name(), form) {
+        Ok(match classic::duty(claim, self.tools.controller.name(), form) {
             Duty::None => {
                 let is_left = classic::is_begun(claim, self.tools.controller.name()) && !self.is_wanted(name);
                 is_left.then(|| Case::TakeBack(claim.clone()))
             }
             Duty::Deallocate => Some(Case::TakeBack(claim.clone())),
-            Duty::Allocate => match self.request(None, claim) {
-                Ok((request, form)) => Some(Case::GiveAtOnce(Box::new(request), form)),
-                Err(trouble) => {
-                    self.report(&trouble);
-                    None
-                }
-            },
-        }
+            Duty::Allocate => {
+                let (request, form) = self.request(None, claim)?;
+                Some(Case::GiveAtOnce(Box::new(request), form))
+            }
+        })
     }
 
     /// How a claim is written, if it is for this controller to give it devices.
@@ -292,37 +295,42 @@ impl<C: Controller> Worker<C> {
         }
         let mut found = match outcome {
             Ok(found) => found,
-            Err(trouble) => {
-                self.learn(trouble.learnt.clone());
+            Err(mut trouble) => {
                 self.report(&trouble);
-                return self.order.fail(key, now);
+                // It rests, whatever was written for it before.
+                self.order.fail(key.clone(), now);
+                return self.learn(std::mem::take(&mut trouble.learnt), Some(&key));
             }
         };
-        self.learn(std::mem::take(&mut found.claims));
+        self.learn(std::mem::take(&mut found.claims), None);
         if found.is_freed {
             self.hear_news();
         }
         self.contexts_learn(found.context.take());
         if let Some((context, pod)) = found.pod.take() {
-            match self.case_of_pod(context, pod) {
-                Ok(None) => return self.order.end(key, None, now),
-                Ok(case) => return self.set_off(key, case),
-                Err(trouble) => {
-                    self.report(&trouble);
-                    return self.order.fail(key, now);
-                }
-            }
+            let case = self.case_of_pod(context, pod);
+            return self.set_off_or_report(key, case);
         }
         let later = found.is_open.then_some(self.options.refresh);
         self.order.end(key, later, now);
     }
 
-    fn learn(&mut self, claims: Vec<ResourceClaim>) {
-        claims.into_iter().for_each(|claim| self.claims.learn(claim));
+    /// Takes in what was written for something, and has others look at it who want it too.
+    fn learn(&mut self, claims: Vec<ResourceClaim>, but: Option<&Key>) {
+        let names: BTreeSet<Name> = claims.iter().map(name_of).collect();
+        for claim in claims {
+            self.claims.learn(claim);
+        }
+        let users: Vec<Key> = names.iter().flat_map(|name| self.users(name)).collect();
+        let touched = names.into_iter().map(Key::Claim).chain(users);
+        let now = Instant::now();
+        touched.filter(|key| Some(key) != but).for_each(|key| self.order.touch(key, now));
     }
 
     fn contexts_learn(&mut self, context: Option<PodSchedulingContext>) {
-        context.into_iter().for_each(|context| self.contexts.learn(context));
+        if let Some(context) = context {
+            self.contexts.learn(context);
+        }
     }
 
     fn report(&self, trouble: &Trouble) {
@@ -331,9 +339,11 @@ impl<C: Controller> Worker<C> {
             about: format!("{} {}/{}", about.kind, about.namespace, about.name),
             why: why.clone(),
         };
-        self.tools.controller.trouble(&told);
+        // Even what it does about trouble is its own, and the event says what went wrong.
+        let _ = catch_unwind(AssertUnwindSafe(|| self.tools.controller.trouble(&told)));
         self.recorder.record(client::Report {
-            controller: format!("resource driver {}", self.tools.controller.name()),
+            // The API takes a qualified name only.
+            controller: self.tools.controller.name().to_owned(),
             regarding: ObjectReference::clone(about),
             related: None,
             reason: "Failed",
@@ -343,6 +353,11 @@ impl<C: Controller> Worker<C> {
             note: why.clone(),
         });
     }
+}
+
+/// What a call of the driver comes to; if it panics, what it said.
+pub(super) async fn caught<T>(call: impl Future<Output = T>) -> Result<T, String> {
+    AssertUnwindSafe(call).catch_unwind().await.map_err(|panic| panicked(&*panic))
 }
 
 /// What a call of the driver said when it panicked.

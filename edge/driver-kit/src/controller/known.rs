@@ -1,5 +1,6 @@
 //! Objects as the API told of them or answered, whichever is newer.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -39,13 +40,12 @@ impl<K: Object> Known<K> {
         self.objects.iter()
     }
 
-    /// Takes in what a watch says, and says which object it is about.
+    /// Takes in what a watch says, and says which object it is about, if that is news. What we wrote ourselves is none.
     pub(super) fn hear(&mut self, event: Event<K>) -> Option<Name> {
         match event {
             Event::Applied(object) => {
                 let name = name_of(&object);
-                self.learn(object);
-                Some(name)
+                self.learn(object).then_some(name)
             }
             Event::Deleted(object) => {
                 let name = name_of(&object);
@@ -65,16 +65,24 @@ impl<K: Object> Known<K> {
         }
     }
 
-    /// Takes in an object, unless a newer state of it is known. An answer may overtake a watch, and a watch an answer.
-    pub(super) fn learn(&mut self, object: K) {
-        let version = |object: &K| object.metadata().resource_version.parse::<u64>().ok();
+    /// Takes in an object, unless a newer state of it is known, and says whether that is news. An answer may overtake a watch, and a
+    /// watch an answer.
+    pub(super) fn learn(&mut self, object: K) -> bool {
+        let metadata = object.metadata();
         let name = name_of(&object);
-        let is_older = self.objects.get(&name).is_some_and(|known| {
-            known.metadata().uid == object.metadata().uid && version(&object) < version(known)
-        });
-        if !is_older {
+        // The answer to whoever takes its last finalizer away is its last state, of the version before.
+        if metadata.deletion_timestamp.is_some() && metadata.finalizers.is_empty() {
+            let was_known = self.objects.contains_key(&name);
+            self.forget(&name, &metadata.uid);
+            return was_known;
+        }
+        let version = |object: &K| object.metadata().resource_version.parse::<u64>().ok();
+        let known = self.objects.get(&name).filter(|known| known.metadata().uid == metadata.uid);
+        let order = known.and_then(|known| Some(version(&object)?.cmp(&version(known)?)));
+        if order != Some(Ordering::Less) {
             self.objects.insert(name, Arc::new(object));
         }
+        !matches!(order, Some(Ordering::Less | Ordering::Equal))
     }
 
     fn forget(&mut self, name: &Name, uid: &str) {

@@ -12,6 +12,7 @@ use objects::resource::claim::ResourceClaim;
 use objects::supercargo::control::Form;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 
+use super::attend::caught;
 use super::known::{Name, name_of};
 use super::{ClaimRequest, Controller};
 
@@ -132,6 +133,7 @@ impl<C: Controller> Tools<C> {
         let nodes = classic::nodes_to_judge(context, &entries.iter().map(String::as_str).collect());
         let judged = self.controller.unsuitable_nodes(pod, &requests, &nodes).await;
         let judged = judged.map_err(|why| failed(pod, why.to_string()))?;
+        all_answered(judged.len(), requests.len(), "judge nodes").map_err(|why| failed(pod, why))?;
         let unsuitable: BTreeMap<String, BTreeSet<String>> = entries.into_iter().zip(judged).collect();
         let selected = context.spec.selected_node.as_str();
         let will_do = !selected.is_empty() && !unsuitable.values().any(|nodes| nodes.contains(selected));
@@ -197,7 +199,16 @@ impl<C: Controller> Tools<C> {
                 request.claim = self.update(&protected, false, &mut learnt).await?;
             }
         }
-        let grants = self.controller.allocate(&requests, node).await;
+        // What was written before is known also if the driver panics.
+        let grants = match caught(async { self.controller.allocate(&requests, node).await }).await {
+            Ok(grants) => all_answered(grants.len(), requests.len(), "allocate them").map(|()| grants),
+            Err(panic) => Err(panic),
+        };
+        let grants = match (grants, requests.first()) {
+            (Ok(grants), _) => grants,
+            (Err(why), Some(first)) => return Err(Trouble { learnt, ..Trouble::of(&first.claim, why) }),
+            (Err(_), None) => return Ok(learnt),
+        };
         let mut trouble = None;
         for ((request, form), grant) in requests.iter().zip(forms).zip(grants) {
             let claim = &request.claim;
@@ -258,6 +269,13 @@ impl<C: Controller> Tools<C> {
             }
         }
     }
+}
+
+/// A claim about which the driver says nothing would wait without a word.
+fn all_answered(answers: usize, claims: usize, what: &str) -> Result<(), String> {
+    let is_all = answers == claims;
+    let why = || format!("the driver answered for {answers} of {claims} claims when it was to {what}");
+    is_all.then_some(()).ok_or_else(why)
 }
 
 fn failed<K: Object>(object: &K, why: String) -> Trouble {
