@@ -13,6 +13,7 @@ use objects::resource::allocation::AllocationResult;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
 use objects::resource::slice::ResourceSlice;
+use objects::supercargo::control;
 
 use crate::cluster::Cluster;
 
@@ -48,16 +49,19 @@ pub fn devices_of(claim: &ResourceClaim) -> Vec<String> {
 /// # Errors
 /// When something is not so.
 pub async fn all_is_well(cluster: &Cluster) -> Result<()> {
+    all_is_well_with(cluster, Gates::default()).await
+}
+
+/// The same on a cluster that has these features.
+///
+/// # Errors
+/// When something is not so.
+pub async fn all_is_well_with(cluster: &Cluster, gates: Gates) -> Result<()> {
     let (pods, claims): (Vec<Pod>, Vec<ResourceClaim>) = (cluster.list().await?, cluster.list().await?);
     let (slices, classes): (Vec<ResourceSlice>, Vec<DeviceClass>) =
         (cluster.list().await?, cluster.list().await?);
-    let evidence = Evidence {
-        gates: Gates::default(),
-        slices: &slices,
-        classes: &classes,
-        claims: &claims,
-        groups: GroupsFrom::Results,
-    };
+    let evidence =
+        Evidence { gates, slices: &slices, classes: &classes, claims: &claims, groups: GroupsFrom::Results };
     let mut wrong: Vec<String> =
         check_state(&evidence, Some(&pods)).iter().map(ToString::to_string).collect();
     let mut users: BTreeMap<&str, Vec<&Pod>> = BTreeMap::new();
@@ -98,7 +102,12 @@ fn claim_troubles(claim: &ResourceClaim, users: &[&Pod], nodes: &BTreeMap<&str, 
     if users.is_empty() {
         wrong.push(format!("claim {name} has devices and no user"));
     }
-    if !claim.metadata.finalizers.iter().any(|one| one == FINALIZER) {
+    // Whoever allocated it protects it.
+    let finalizer = match control::controller(claim) {
+        "" => FINALIZER.to_owned(),
+        driver => controllers::classic::finalizer(driver),
+    };
+    if !claim.metadata.finalizers.contains(&finalizer) {
         wrong.push(format!("claim {name} has devices and may vanish"));
     }
     let mut reserved: Vec<&str> = claim.status.reserved_for.iter().map(|one| &*one.uid).collect();

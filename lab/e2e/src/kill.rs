@@ -2,26 +2,41 @@
 //!
 //! There are exactly as many devices as pods, so that a device that is lost is a pod that is never bound. The seed decides
 //! after how many bound pods each kill comes and how long after that; the operating system decides the rest.
+//!
+//! A mixed run has partitions in compatibility groups and claims that a driver's own controller allocates beside whole devices; that controller is
+//! killed too, each second time.
 
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use client::{Connection, Event, Selectors, WatchOptions};
 use futures_util::StreamExt;
+use gates::Gate;
 use objects::core::pod::Pod;
+use objects::resource::claim::ResourceClaim;
+use objects::resource::class::DeviceClass;
+use objects::supercargo::annotations::CONTROLLER_NAME;
+use serde_json::json;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::cluster::{Cluster, PATIENCE};
-use crate::judge::all_is_well;
+use crate::givers::GIVERS;
+use crate::judge::all_is_well_with;
 use crate::kind::Kind;
+use crate::partitions;
+use crate::real::Served;
 use crate::servant::{Program, Servant};
 use crate::shapes;
 use crate::worker::Terms;
 
 /// How many devices a node has.
 const DEVICES_PER_NODE: u32 = 8;
+
+/// The class of claims that a driver's own controller allocates.
+const LENT: &str = "lent";
 
 /// How many connections make pods.
 const MAKERS: u32 = 8;
@@ -31,13 +46,23 @@ const DELAY_MICROS_MAX: u64 = 50_000;
 
 /// What is to be done to a scheduler.
 #[derive(Clone, Copy, Debug)]
-pub struct KillOptions {
+pub struct KillOptions<'a> {
     /// How many pods there are, each with a claim of one device.
     pub pods: u32,
     /// How often the scheduler is killed.
     pub kills: u32,
     /// When it is killed.
     pub seed: u64,
+    /// The program that is the drivers' controllers, if claims are of all sorts.
+    pub mixed: Option<&'a Path>,
+}
+
+/// What a claim asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Sort {
+    Device,
+    Partition,
+    Lent,
 }
 
 /// What came of it.
@@ -49,7 +74,7 @@ pub struct Report {
     pub took: Duration,
 }
 
-impl KillOptions {
+impl KillOptions<'_> {
     /// Does it, on a cluster that is empty.
     ///
     /// # Errors
@@ -59,14 +84,19 @@ impl KillOptions {
         let began = Instant::now();
         let mut bound = follow(cluster.connect()?);
         let mut makers = self.make_pods(cluster)?;
-        let mut servant = Servant::start(program, cluster, &Terms::default())?;
+        let mut servant = Servant::start(program, cluster, &self.terms())?;
+        let mut givers = self.mixed.map(|program| Servant::givers(program, cluster)).transpose()?;
         let mut killed_at = Vec::new();
-        for (count, delay) in self.moments() {
+        for (at, (count, delay)) in self.moments().into_iter().enumerate() {
             reach(&mut bound, &mut servant, count).await?;
             sleep(delay).await;
             servant.kill()?;
+            if let (Some(program), 1) = (self.mixed, at % 2) {
+                givers.take().map_or(Ok(()), Servant::kill)?;
+                givers = Some(Servant::givers(program, cluster)?);
+            }
             killed_at.push(*bound.borrow());
-            servant = Servant::start(program, cluster, &Terms::default())?;
+            servant = Servant::start(program, cluster, &self.terms())?;
         }
         while let Some(made) = makers.join_next().await {
             made??;
@@ -75,17 +105,50 @@ impl KillOptions {
         reach(&mut bound, &mut servant, all).await?;
         let took = began.elapsed();
         servant.kill()?;
-        all_is_well(cluster).await?;
+        givers.map_or(Ok(()), Servant::kill)?;
+        all_is_well_with(cluster, self.terms().gates).await?;
         Ok(Report { killed_at, took })
+    }
+
+    fn terms(&self) -> Terms {
+        match self.mixed {
+            None => Terms::default(),
+            Some(_) => Terms {
+                gates: Served::Groups.gates().with(Gate::DRAControlPlaneController, true),
+                ..Terms::default()
+            },
+        }
+    }
+
+    /// The sort of a pod's claim.
+    fn sort(&self, at: u32) -> Sort {
+        match (self.mixed, at % 3) {
+            (Some(_), 1) => Sort::Partition,
+            (Some(_), 2) => Sort::Lent,
+            _ => Sort::Device,
+        }
+    }
+
+    fn count(&self, sort: Sort) -> u32 {
+        u32::try_from((0..self.pods).filter(|at| self.sort(*at) == sort).count()).unwrap_or(u32::MAX)
     }
 
     async fn prepare(&self, cluster: &Cluster) -> Result<()> {
         cluster.create(&shapes::class()?).await?;
-        for at in 0..self.pods.div_ceil(DEVICES_PER_NODE) {
+        if self.mixed.is_some() {
+            cluster.teach_our_kinds().await?;
+            cluster.create(&partitions::class()?).await?;
+            cluster.create(&lent_class(cluster)?).await?;
+        }
+        let (devices, partitions) = (self.count(Sort::Device), self.count(Sort::Partition));
+        for at in 0..devices.max(partitions).div_ceil(DEVICES_PER_NODE) {
             let name = format!("node-{at}");
-            let devices = DEVICES_PER_NODE.min(self.pods - at * DEVICES_PER_NODE);
+            let share = |all: u32| DEVICES_PER_NODE.min(all.saturating_sub(at * DEVICES_PER_NODE));
             cluster.create_node(&shapes::node(&name, 64)?).await?;
-            cluster.create(&shapes::slice(&name, devices)?).await?;
+            cluster.create(&shapes::slice(&name, share(devices))?).await?;
+            for slice in partitions::slices(&name, share(partitions))? {
+                cluster.create(&slice).await?;
+            }
         }
         Ok(())
     }
@@ -95,11 +158,17 @@ impl KillOptions {
         let mut makers = JoinSet::new();
         for maker in 0..MAKERS {
             let connection = cluster.connect()?;
-            let pods = self.pods;
+            let sorts: Vec<(u32, Sort)> =
+                (maker..self.pods).step_by(MAKERS as usize).map(|at| (at, self.sort(at))).collect();
             makers.spawn(async move {
-                for at in (maker..pods).step_by(MAKERS as usize) {
+                for (at, sort) in sorts {
                     let (claim, pod) = (format!("claim-{at}"), format!("pod-{at}"));
-                    create(&connection, &shapes::claim(&claim, 1)?).await?;
+                    let wanted = match sort {
+                        Sort::Device => shapes::claim(&claim, 1)?,
+                        Sort::Partition => partitions::claim(&claim)?,
+                        Sort::Lent => lent(&claim)?,
+                    };
+                    create(&connection, &wanted).await?;
                     create(&connection, &shapes::pod_with_claims(&pod, &[&claim])?).await?;
                 }
                 Ok(())
@@ -128,6 +197,21 @@ impl KillOptions {
         moments.sort();
         moments
     }
+}
+
+/// A class of a driver whose controller allocates claims itself, as this server can be told of it.
+fn lent_class(cluster: &Cluster) -> Result<DeviceClass> {
+    let driver = GIVERS[1].name;
+    shapes::object(&if cluster.is_ours() {
+        json!({ "metadata": { "name": LENT }, "spec": { "controllerName": driver } })
+    } else {
+        json!({ "metadata": { "name": LENT, "annotations": { CONTROLLER_NAME: driver } } })
+    })
+}
+
+fn lent(name: &str) -> Result<ResourceClaim> {
+    let request = json!({ "name": "r", "exactly": { "deviceClassName": LENT } });
+    shapes::claim_of(name, &json!({ "requests": [request] }))
 }
 
 async fn create<K: Kind>(connection: &Connection, new: &K) -> Result<()> {

@@ -16,6 +16,7 @@ pub mod kill;
 mod kind;
 pub mod life;
 pub mod negotiate;
+mod partitions;
 pub mod passers;
 pub mod ready;
 mod real;

@@ -11,7 +11,8 @@ use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
 use e2e::negotiate::{Others, Waits};
 use e2e::passers::percentile;
-use e2e::{Cluster, Program, Terms, givers, kill, life, negotiate, ready};
+use e2e::{Cluster, Program, Servant, Served, Terms, givers, kill, life, negotiate, ready};
+use gates::{Gate, Gates};
 
 /// The command line.
 #[derive(Debug, Parser)]
@@ -51,8 +52,14 @@ struct Kill {
     #[arg(long, default_value_t = 7)]
     seed: u64,
     /// Kill this `supercargo` instead of a scheduler of our own
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "mixed")]
     supercargo: Option<PathBuf>,
+    /// Have partitions in compatibility groups and claims that a driver's own controller allocates besides, and kill that too
+    #[arg(long)]
+    mixed: bool,
+    /// Do it on a real server with kube-controller-manager
+    #[arg(long)]
+    real: bool,
 }
 
 #[derive(Args, Debug)]
@@ -107,6 +114,8 @@ struct Scheduler {
     candidate: Option<String>,
     #[arg(long)]
     negotiating: bool,
+    #[arg(long)]
+    groups: bool,
 }
 
 #[derive(Args, Debug)]
@@ -131,13 +140,21 @@ fn main() -> Result<()> {
 impl Kill {
     async fn run(&self) -> Result<()> {
         let dir = env::temp_dir().join(format!("supercargo-e2e-{}", process::id()));
-        let cluster = Cluster::embedded(&dir)?;
+        let served = if self.mixed { Served::Groups } else { Served::Usual };
+        let cluster = if self.real {
+            Cluster::real_with(&dir, served).await?.map_err(anyhow::Error::msg)?
+        } else {
+            Cluster::embedded_with(&dir, served)?
+        };
+        let own = env::current_exe()?;
         let program = match &self.supercargo {
             Some(path) => Program::Supercargo(path.clone()),
-            None => Program::Own(env::current_exe()?),
+            None => Program::Own(own.clone()),
         };
+        let _controllers = if self.real { Servant::kube_controllers(&cluster, served)? } else { None };
         println!("seed       {}", self.seed);
-        let options = kill::KillOptions { pods: self.pods, kills: self.kills, seed: self.seed };
+        let mixed = self.mixed.then_some(&*own);
+        let options = kill::KillOptions { pods: self.pods, kills: self.kills, seed: self.seed, mixed };
         let report = options.run(&cluster, &program).await?;
         println!("pods       {}, all bound and none of their devices lost", self.pods);
         println!("killed at  {:?}", report.killed_at);
@@ -231,7 +248,8 @@ fn report_others(report: &negotiate::Report, passing: u32) {
 
 impl Scheduler {
     async fn run(&self) -> Result<()> {
-        let Terms { gates, .. } = if self.negotiating { Terms::negotiating() } else { Terms::default() };
+        let gates = if self.groups { Served::Groups.gates() } else { Gates::default() };
+        let gates = gates.with(Gate::DRAControlPlaneController, self.negotiating);
         let terms = Terms { candidate: self.candidate.clone(), gates, ..Terms::named(&self.name) };
         e2e::serve(&self.kubeconfig, &terms).await
     }

@@ -52,7 +52,7 @@ impl Served {
     }
 
     /// How a real server is told.
-    fn options(self) -> Vec<String> {
+    pub(crate) fn options(self) -> Vec<String> {
         if self == Served::Usual {
             return Vec::new();
         }

@@ -9,7 +9,19 @@ use caller::Launched;
 use gates::Gate;
 
 use crate::cluster::Cluster;
+use crate::real::Served;
 use crate::worker::Terms;
+
+/// What of kube-controller-manager has to do with pods, claims and volumes. Nodes here have no kubelet, so that others would take them for lost.
+const KUBE_CONTROLLERS: [&str; 7] = [
+    "garbage-collector-controller",
+    "resourceclaim-controller",
+    "ephemeral-volume-controller",
+    "persistentvolume-binder-controller",
+    "persistentvolume-protection-controller",
+    "persistentvolumeclaim-protection-controller",
+    "podgroup-protection-controller",
+];
 
 /// A program that schedules pods.
 #[derive(Clone, Debug)]
@@ -48,6 +60,9 @@ impl Program {
                 }
                 if terms.gates.enabled(Gate::DRAControlPlaneController) {
                     command.arg("--negotiating");
+                }
+                if terms.gates.enabled(Gate::DRADeviceCompatibilityGroups) {
+                    command.arg("--groups");
                 }
                 command
             }
@@ -94,6 +109,30 @@ impl Servant {
         let mut command = Command::new(program);
         command.arg("givers").arg("--kubeconfig").arg(&kubeconfig).stdout(Stdio::null()).stderr(log);
         Ok(Self { process: Launched::start(&mut command)? })
+    }
+
+    /// Starts the kube-controller-manager that is beside the real server, with the controllers that have to do with pods, claims and volumes;
+    /// none, where there is none.
+    ///
+    /// # Errors
+    /// When the program cannot be run.
+    pub fn kube_controllers(cluster: &Cluster, served: Served) -> Result<Option<Self>> {
+        let path = caller::real::assets().ok().map(|folder| folder.join("kube-controller-manager"));
+        let Some(path) = path.filter(|path| path.is_file()) else { return Ok(None) };
+        let kubeconfig = cluster.kubeconfig()?;
+        let log = File::create(kubeconfig.with_extension("kube-controllers.log"))?;
+        let mut command = Command::new(path);
+        command.args([
+            "--leader-elect=false",
+            "--secure-port=0",
+            "--kube-api-qps=1000",
+            "--kube-api-burst=2000",
+        ]);
+        command.arg(format!("--controllers={}", KUBE_CONTROLLERS.join(",")));
+        // They take the same features as the server; which versions it serves is found out.
+        command.args(served.options().into_iter().filter(|option| option.starts_with("--feature-gates")));
+        command.arg("--kubeconfig").arg(&kubeconfig).stdout(Stdio::null()).stderr(log);
+        Ok(Some(Self { process: Launched::start(&mut command)? }))
     }
 
     /// Whether it still runs.

@@ -92,7 +92,7 @@ async fn noted(cluster: &Cluster, name: &str) -> Result<Value> {
     Ok(Value::Object(by_device.collect::<Result<_>>()?))
 }
 
-async fn devices_that_go_together_do_so_after_a_restart(cluster: &Cluster) -> Result<()> {
+pub async fn devices_that_go_together_do_so_after_a_restart(cluster: &Cluster) -> Result<()> {
     prepare(cluster, KINDS).await?;
     let first = worker(cluster)?;
     place(cluster, "foo").await?;

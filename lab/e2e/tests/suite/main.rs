@@ -41,6 +41,7 @@ mod gangs;
 mod gated;
 mod interruptions;
 mod kills;
+mod kube;
 mod leaders;
 mod lives;
 mod lost;

@@ -37,7 +37,7 @@ async fn twenty_members_share_a_claim_that_is_written_twice(cluster: &Cluster) -
     share(cluster, 20).await
 }
 
-async fn two_hundred_members_share_a_claim_that_is_written_twice(cluster: &Cluster) -> Result<()> {
+pub async fn two_hundred_members_share_a_claim_that_is_written_twice(cluster: &Cluster) -> Result<()> {
     share(cluster, 200).await
 }
 

@@ -79,6 +79,47 @@ async fn a_volume_is_provisioned_for_the_node_of_the_pod_and_the_pod_is_bound(
     Ok(())
 }
 
+/// A provisioner of somebody else's does what it is asked by annotations, and who joins claims and volumes is Kubernetes' own.
+pub async fn a_volume_is_provisioned_beside_the_controllers_of_kubernetes(cluster: &Cluster) -> Result<()> {
+    let provisioner = "disks.example.com";
+    cluster_of(cluster, provisioner).await?;
+    let _worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
+    create_claim(cluster, "c").await?;
+    cluster.create(&pod_with_volume("p", "c")?).await?;
+    let template = json!({ "spec": { "storageClassName": "later", "accessModes": ["ReadWriteOnce"], "resources": { "requests": { "storage": "1Gi" } } } });
+    let own = json!({ "volumes": [{ "name": "own", "ephemeral": { "volumeClaimTemplate": template } }] });
+    cluster.create(&pod("q", own)?).await?;
+    for (pod, name) in [("p", "c"), ("q", "q-own")] {
+        let claim = until("a provisioner is asked for a volume", async || {
+            let claim = cluster.get::<PersistentVolumeClaim>(name).await?;
+            let asks = |claim: &PersistentVolumeClaim| {
+                let notes = &claim.metadata.annotations;
+                notes.contains_key(SELECTED)
+                    && notes
+                        .get("volume.kubernetes.io/storage-provisioner")
+                        .is_some_and(|name| name == provisioner)
+            };
+            Ok(claim.filter(asks))
+        })
+        .await?;
+        let volume = json!({
+            "metadata": { "name": format!("for-{name}"), "annotations": { "pv.kubernetes.io/provisioned-by": provisioner } },
+            "spec": {
+                "storageClassName": "later", "accessModes": ["ReadWriteOnce"], "capacity": { "storage": "1Gi" },
+                "persistentVolumeReclaimPolicy": "Delete", "csi": { "driver": provisioner, "volumeHandle": name },
+                "claimRef": {
+                    "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+                    "namespace": "default", "name": name, "uid": claim.metadata.uid,
+                },
+            },
+        });
+        cluster.create(&object::<PersistentVolume>(&volume)?).await?;
+        let bound = cluster.bound(pod).await?;
+        ensure!(claim.metadata.annotations.get(SELECTED) == Some(&bound.spec.node_name), "{claim:?}");
+    }
+    Ok(())
+}
+
 async fn two_pods_get_two_volumes_that_are_there(cluster: &Cluster) -> Result<()> {
     cluster_of(cluster, "kubernetes.io/no-provisioner").await?;
     let _keeper = Keeper::start(&cluster.connect_as(Account::Controllers)?, VOLUMES)?;
