@@ -11,6 +11,7 @@ pub mod plugins;
 pub mod quantity;
 pub mod replay;
 pub mod vectors;
+pub mod volumes;
 
 use serde_json::Value;
 

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Args, Parser, Subcommand};
-use conformance::{Suite, admission, allocator, cel, gangs, plugins, quantity, replay};
+use conformance::{Suite, admission, allocator, cel, gangs, plugins, quantity, replay, volumes};
 
 /// Replays recorded answers of Kubernetes against our own.
 #[derive(Parser)]
@@ -31,6 +31,8 @@ enum SuiteCommand {
     Plugins(Replay),
     /// Parsing, printing and arithmetic of quantities.
     Quantity(Replay),
+    /// Volumes of single pods: nodes on which they can be had, and which volumes these are.
+    Volumes(Replay),
 }
 
 #[derive(Args)]
@@ -52,6 +54,7 @@ impl SuiteCommand {
             Self::Gangs(replay) => (gangs::SUITE, replay),
             Self::Plugins(replay) => (plugins::SUITE, replay),
             Self::Quantity(replay) => (quantity::SUITE, replay),
+            Self::Volumes(replay) => (volumes::SUITE, replay),
         }
     }
 }

@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use config::SchedulerSettings;
 use gates::Gates;
 use serde_json::{Value, json};
-use simulation::{Manifest, Outcome, Place, Rules, needed_gates, simulate_by};
+use simulation::{Manifest, Outcome, Place, Rules, VolumeBinder, needed_gates, simulate_by};
 
 use crate::{Difference, Form, Suite};
 
@@ -32,7 +32,7 @@ fn answer(case: &Value) -> anyhow::Result<Value> {
         None => None,
     };
     // Nothing but the scheduler was at work where the answers were recorded.
-    let rules = Rules { scheduler: scheduler.as_ref(), binds_volumes: false, ..Rules::new(gates) };
+    let rules = Rules { scheduler: scheduler.as_ref(), volumes: VolumeBinder::Absent, ..Rules::new(gates) };
     let Outcome { pods, .. } = simulate_by(manifests, &rules)?.outcome;
     let placed = &case["pod"]["metadata"];
     let namespace = placed["namespace"].as_str().unwrap_or("default");

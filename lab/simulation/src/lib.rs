@@ -20,4 +20,4 @@ pub use manifest::{BadInput, Manifest, Place, read};
 pub use needed::needed_gates;
 pub use outcome::{ClaimOutcome, Ended, Ending, GrantedDevice, Outcome, PodOutcome};
 pub use shelf::{kind_of, namespace_of};
-pub use simulation::{Rules, simulate, simulate_by, simulate_with};
+pub use simulation::{Rules, VolumeBinder, simulate, simulate_by, simulate_with};

@@ -58,8 +58,15 @@ struct Stored {
 }
 
 /// Kinds whose status is taken as somebody wrote it: what drivers, kubelets and earlier schedulers said.
-const WITH_STATUS: [&str; 6] =
-    ["Node", "PersistentVolumeClaim", "Pod", "PodDisruptionBudget", "PodSchedulingContext", "ResourceClaim"];
+const WITH_STATUS: [&str; 7] = [
+    "Node",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "Pod",
+    "PodDisruptionBudget",
+    "PodSchedulingContext",
+    "ResourceClaim",
+];
 
 /// The taint that every node is born with, until somebody sees that it is ready.
 const NOT_READY: &str = "node.kubernetes.io/not-ready";

@@ -86,8 +86,19 @@ pub struct Rules<'a> {
     pub times: Times,
     /// The scheduler dies after so many writes, if it gets that far, and all is left as it is then.
     pub writes_max: Option<usize>,
-    /// Claims and volumes are joined, and volumes are provisioned.
-    pub binds_volumes: bool,
+    /// Who joins claims and volumes.
+    pub volumes: VolumeBinder,
+}
+
+/// Who joins claims and volumes, and provisions volumes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum VolumeBinder {
+    /// A controller that does so from the beginning.
+    Running,
+    /// A controller that begins when the scheduler has decided about every pod, which so finds volumes as they are given.
+    Following,
+    /// Nobody.
+    Absent,
 }
 
 impl Rules<'_> {
@@ -100,7 +111,7 @@ impl Rules<'_> {
             scheduler_gates: gates,
             times: Times::default(),
             writes_max: None,
-            binds_volumes: true,
+            volumes: VolumeBinder::Running,
         }
     }
 }
@@ -143,8 +154,8 @@ pub(crate) struct Simulation {
     pub(crate) life: Life,
     /// Something about volumes changed since they were looked at.
     pub(crate) storage_changed: bool,
-    /// Claims and volumes are joined, and volumes are provisioned.
-    pub(crate) binds_volumes: bool,
+    /// Who joins claims and volumes from now on.
+    pub(crate) volumes: VolumeBinder,
     /// Pods that others displaced, and who.
     pub(crate) displaced: BTreeMap<Key, String>,
 }
@@ -167,7 +178,7 @@ impl Simulation {
             open: VecDeque::new(),
             writes: 0,
             writes_max: rules.writes_max,
-            binds_volumes: rules.binds_volumes,
+            volumes: rules.volumes,
             wake_at: None,
             troubles: BTreeMap::new(),
             awaited: BTreeMap::new(),
@@ -343,6 +354,12 @@ impl Simulation {
                 end = self.shelf.now.plus_millis(TIME_MS_MAX);
             }
         }
+    }
+
+    /// Whether no pod waits to be decided about.
+    pub(crate) fn has_decided(&self) -> bool {
+        let counts = self.engine.counts();
+        counts.ready + counts.undecided + counts.backing_off + counts.asleep + counts.gated == 0
     }
 
     /// Whether the scheduler has made as many writes as it is to make.

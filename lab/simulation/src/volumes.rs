@@ -12,7 +12,7 @@ use scheduler::engine::Input;
 use serde_json::json;
 
 use crate::shelf::Key;
-use crate::simulation::{PodObject, Simulation};
+use crate::simulation::{PodObject, Simulation, VolumeBinder};
 
 /// The provisioner of classes whose volumes somebody makes by hand.
 const BY_HAND: &str = "kubernetes.io/no-provisioner";
@@ -35,7 +35,10 @@ impl Simulation {
 
     /// Joins claims and volumes, and says whether there was something to do.
     pub(crate) fn bind_volumes(&mut self) -> bool {
-        if !self.binds_volumes || !std::mem::take(&mut self.storage_changed) {
+        if self.volumes == VolumeBinder::Following && self.has_decided() {
+            (self.volumes, self.storage_changed) = (VolumeBinder::Running, true);
+        }
+        if self.volumes != VolumeBinder::Running || !std::mem::take(&mut self.storage_changed) {
             return false;
         }
         let mut was_busy = false;

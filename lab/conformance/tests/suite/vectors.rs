@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use conformance::replay::Tally;
-use conformance::{Form, Suite, admission, cel, gangs, plugins, quantity, replay, vectors};
+use conformance::{Form, Suite, admission, cel, gangs, plugins, quantity, replay, vectors, volumes};
 
 fn recorded(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("vectors").join(file)
@@ -89,6 +89,12 @@ fn nodes_and_victims_are_those_of_the_default_plugins_of_kubernetes() {
         let is_said_for_the_pod = case.content["pod"]["spec"]["resources"].is_object();
         assert!(is_said_for_the_pod || !differing.contains(&&*case.name), "{}", case.name);
     }
+}
+
+#[test]
+fn nodes_for_volumes_and_the_volumes_there_are_those_of_kubernetes() {
+    let (tally, report) = run(volumes::SUITE, recorded("volumes.jsonl.gz"));
+    assert_eq!(tally, Tally { passed: 504, failed: 0 }, "{report}");
 }
 
 #[test]
