@@ -27,18 +27,33 @@ pub fn is_counted(pod: &Value) -> bool {
     !spared
 }
 
-/// The name of the budget that pays for a pod with these labels, among those of its namespace.
+/// Whether a pod is ready, and so counts as healthy.
+pub fn is_ready(pod: &Value) -> bool {
+    let conditions = pod["status"]["conditions"].as_array();
+    let is_so = |condition: &&Value| condition["type"] == "Ready";
+    conditions.into_iter().flatten().find(is_so).is_some_and(|condition| condition["status"] == "True")
+}
+
+/// Whether a pod costs its budget nothing because it is not ready: if the budget says so, or if as many pods are healthy as it wants.
+pub fn is_free(pod: &Value, budget: &PodDisruptionBudget) -> bool {
+    let status = &budget.status;
+    let always = budget.spec.unhealthy_pod_eviction_policy.as_deref() == Some("AlwaysAllow");
+    let has_enough = status.current_healthy >= status.desired_healthy && status.desired_healthy > 0;
+    !is_ready(pod) && (always || has_enough)
+}
+
+/// The budget that pays for a pod with these labels, among those of its namespace.
 ///
 /// # Errors
 /// When more than one covers it.
 pub fn budget_of(
     labels: &BTreeMap<String, String>,
     budgets: impl Iterator<Item = PodDisruptionBudget>,
-) -> Result<Option<String>, Refused> {
+) -> Result<Option<PodDisruptionBudget>, Refused> {
     let mut covering = budgets
         .filter(|budget| budget.spec.selector.as_ref().is_some_and(|selector| selector.selects(labels)));
     match (covering.next(), covering.next()) {
-        (found, None) => Ok(found.map(|budget| budget.metadata.name)),
+        (found, None) => Ok(found),
         (_, Some(_)) => Err(Refused::SeveralBudgets),
     }
 }
@@ -84,7 +99,7 @@ mod tests {
     use objects::policy::PodDisruptionBudget;
     use serde_json::{Value, json};
 
-    use super::{Refused, budget_of, is_counted, mark, spend};
+    use super::{Refused, budget_of, is_counted, is_free, mark, spend};
 
     fn budget(name: &str, selector: &Value) -> PodDisruptionBudget {
         let budget = json!({"metadata": {"name": name}, "spec": {"selector": selector}});
@@ -98,8 +113,34 @@ mod tests {
         let other = || budget("other", &json!({"matchLabels": {"app": "b"}}));
         let all = || budget("all", &json!({}));
         assert_eq!(budget_of(&labels, [other()].into_iter()), Ok(None));
-        assert_eq!(budget_of(&labels, [other(), web()].into_iter()), Ok(Some("web".to_owned())));
+        assert_eq!(budget_of(&labels, [other(), web()].into_iter()), Ok(Some(web())));
         assert_eq!(budget_of(&labels, [all(), web()].into_iter()), Err(Refused::SeveralBudgets));
+    }
+
+    /// Whether a pod in this state is evicted for free by a budget with this policy that has and wants so many healthy pods.
+    #[track_caller]
+    fn check(ready: &str, policy: Option<&str>, (current, desired): (i32, i32), free: bool) {
+        let pod = json!({"status": {"conditions": [{"type": "Ready", "status": ready}]}});
+        let budget = json!({
+            "spec": {"unhealthyPodEvictionPolicy": policy},
+            "status": {"currentHealthy": current, "desiredHealthy": desired},
+        });
+        let budget = serde_json::from_value(budget).expect("a budget");
+        assert_eq!(is_free(&pod, &budget), free, "{ready} {policy:?} {current} of {desired}");
+    }
+
+    #[test]
+    fn a_pod_that_is_not_ready_is_free_if_the_budget_says_so_or_has_enough_without_it() {
+        let (always, healthy) = (Some("AlwaysAllow"), Some("IfHealthyBudget"));
+        check("False", always, (0, 2), true);
+        check("Unknown", always, (0, 2), true);
+        check("True", always, (0, 2), false);
+        for policy in [None, healthy] {
+            check("False", policy, (2, 2), true);
+            check("False", policy, (1, 2), false);
+            check("False", policy, (0, 0), false);
+            check("True", policy, (3, 2), false);
+        }
     }
 
     #[test]

@@ -79,13 +79,18 @@ pub(crate) async fn evict(
     let pod = site.value(&stored);
     let mut delete = DeleteOptions::read(&crate::route::Query::default(), &eviction["deleteOptions"])?;
     delete.dry_run |= options.dry_run;
+    let mut spared_by = None;
     if eviction::is_counted(&pod) && !delete.dry_run {
-        spend_budget(registry, namespace, &stored).await?;
+        spared_by = spend_budget(registry, namespace, &stored, &pod).await?;
     }
     if !delete.dry_run {
         let now = Registry::now().to_seconds().to_string();
         let mut mark = |pod: &mut Value| {
             delete.check(&site, pod)?;
+            // It has become healthy since, and would have to be paid for.
+            if let Some(budget) = spared_by.clone().filter(|_| eviction::is_ready(pod)) {
+                return Err(refused(&Refused::NothingLeft { budget }));
+            }
             eviction::mark(pod, &now);
             Ok(())
         };
@@ -100,12 +105,14 @@ pub(crate) async fn evict(
     Ok(success(201))
 }
 
-/// Takes one from the budget that covers the pod; refuses when there is nothing left.
+/// Takes one from the budget that covers the pod; refuses when there is nothing left. Names the budget if that takes nothing for
+/// this pod, because it is not ready.
 async fn spend_budget(
     registry: &Arc<Registry>,
     namespace: &str,
-    pod: &store::StoredObject,
-) -> Result<(), Failure> {
+    stored: &store::StoredObject,
+    pod: &Value,
+) -> Result<Option<String>, Failure> {
     let kind = table().kind("policy/v1", "PodDisruptionBudget").ok_or_else(Failure::no_such_path)?;
     let resource = Resource::of(kind).ok_or_else(Failure::no_such_path)?;
     let page = registry.glance(|store| {
@@ -115,12 +122,17 @@ async fn spend_budget(
         .items
         .iter()
         .filter_map(|(_, stored)| serde_json::from_value(stored.value(&kind.api_version, &kind.kind)).ok());
-    let Some(budget) = eviction::budget_of(pod.labels(), budgets).map_err(|why| refused(&why))? else {
-        return Ok(());
+    let Some(budget) = eviction::budget_of(stored.labels(), budgets).map_err(|why| refused(&why))? else {
+        return Ok(None);
     };
+    let name = budget.metadata.name.clone();
+    if eviction::is_free(pod, &budget) {
+        return Ok(Some(name));
+    }
     let target = Target { kind, namespace: namespace.to_owned(), name: None, subresource: None };
     let mut spend = |object: &mut Value| eviction::spend(object).map_err(|why| refused(&why));
-    registry.adjust(&Site::of(&target)?, &budget, &mut spend).await.map(drop)
+    registry.adjust(&Site::of(&target)?, &name, &mut spend).await?;
+    Ok(None)
 }
 
 fn refused(why: &Refused) -> Failure {

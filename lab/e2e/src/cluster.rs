@@ -15,6 +15,7 @@ use objects::core::node::Node;
 use objects::core::pod::Pod;
 use objects::events::Event;
 use objects::meta::DeleteOptions;
+use objects::policy::PodDisruptionBudget;
 use objects::resource::claim::{ResourceClaim, ResourceClaimTemplate};
 use objects::resource::class::{DeviceClass, DeviceTaintRule};
 use objects::resource::slice::ResourceSlice;
@@ -405,6 +406,7 @@ impl Cluster {
         self.delete_all::<StorageClass>().await?;
         self.delete_all::<CSINode>().await?;
         self.delete_all::<ResourceClaimTemplate>().await?;
+        self.delete_all::<PodDisruptionBudget>().await?;
         self.delete_all::<ResourceSlice>().await?;
         self.delete_all::<DeviceClass>().await?;
         self.delete_all::<DeviceTaintRule>().await?;

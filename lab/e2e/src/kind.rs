@@ -7,6 +7,7 @@ use objects::core::kinds::{PersistentVolume, PersistentVolumeClaim};
 use objects::core::node::Node;
 use objects::core::pod::Pod;
 use objects::events::Event;
+use objects::policy::PodDisruptionBudget;
 use objects::resource::claim::{ResourceClaim, ResourceClaimTemplate};
 use objects::resource::class::{DeviceClass, DeviceTaintRule};
 use objects::resource::slice::ResourceSlice;
@@ -119,4 +120,9 @@ impl Kind for StorageClass {
 impl Kind for CSINode {
     const PLURAL: &'static str = "csinodes";
     const NAMESPACE: &'static str = "";
+}
+
+impl Kind for PodDisruptionBudget {
+    const PLURAL: &'static str = "poddisruptionbudgets";
+    const NAMESPACE: &'static str = "default";
 }

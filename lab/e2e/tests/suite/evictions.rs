@@ -2,12 +2,17 @@
 
 use anyhow::{Result, ensure};
 use client::{Answer, Patch};
-use e2e::shapes::pod;
+use e2e::shapes::{object, pod};
 use e2e::{Cluster, Kind};
 use objects::core::pod::{Pod, PodCondition};
+use objects::policy::PodDisruptionBudget;
 use serde_json::{Value, json};
 
-crate::on_both![a_pod_that_is_evicted_says_so, an_eviction_of_another_pod_leaves_it_alone];
+crate::on_both![
+    a_pod_that_is_evicted_says_so,
+    an_eviction_of_another_pod_leaves_it_alone,
+    a_pod_that_is_not_ready_is_evicted_for_free_as_its_budget_has_it,
+];
 
 async fn evict(cluster: &Cluster, options: Value) -> Answer<()> {
     let eviction = json!({
@@ -60,4 +65,40 @@ async fn an_eviction_of_another_pod_leaves_it_alone(cluster: &Cluster) -> Result
     ensure!(mark(&pod).is_none() && pod.metadata.deletion_timestamp.is_none(), "{:?}", pod.status.conditions);
     let freed = json!({ "metadata": { "finalizers": null } });
     cluster.patch::<Pod>("p", freed).await.map(drop)
+}
+
+async fn a_pod_that_is_not_ready_is_evicted_for_free_as_its_budget_has_it(cluster: &Cluster) -> Result<()> {
+    let budget = |policy: &str| {
+        json!({ "metadata": { "name": "b", "namespace": "default" },
+            "spec": { "minAvailable": 1, "selector": {}, "unhealthyPodEvictionPolicy": policy } })
+    };
+    cluster.create(&object::<PodDisruptionBudget>(&budget("IfHealthyBudget"))?).await?;
+    make(cluster).await?;
+    let is = async |healthy: u32, ready: &str| {
+        let status = json!({
+            "observedGeneration": 1, "expectedPods": 1, "desiredHealthy": 1, "currentHealthy": healthy, "disruptionsAllowed": 0,
+        });
+        cluster.patch_status::<PodDisruptionBudget>("b", json!({ "status": status })).await?;
+        let condition = json!({ "type": "Ready", "status": ready });
+        let status = json!({ "status": { "phase": "Running", "conditions": [condition] } });
+        cluster.patch_status::<Pod>("p", status).await
+    };
+    let is_refused = |answer: &Answer<()>| matches!(answer, Answer::TooManyRequests { .. });
+    is(1, "True").await?;
+    let answer = evict(cluster, json!({})).await;
+    ensure!(is_refused(&answer), "healthy, and nothing is left: {answer:?}");
+    is(0, "False").await?;
+    let answer = evict(cluster, json!({})).await;
+    ensure!(is_refused(&answer), "others are not healthy either: {answer:?}");
+    cluster
+        .patch::<PodDisruptionBudget>("b", json!({ "spec": { "unhealthyPodEvictionPolicy": "AlwaysAllow" } }))
+        .await?;
+    let answer = evict(cluster, json!({})).await;
+    ensure!(matches!(answer, Answer::Done(())), "it always may: {answer:?}");
+    ensure!(mark(&cluster.read("p").await?).is_some());
+    let budget: PodDisruptionBudget = cluster.read("b").await?;
+    ensure!(budget.status.disruptions_allowed == 0, "{:?}", budget.status);
+    let freed = json!({ "metadata": { "finalizers": null } });
+    let _: Answer<Pod> = cluster.connection().patch(&Pod::resource(), "p", &Patch::Merge, &freed).await;
+    Ok(())
 }
