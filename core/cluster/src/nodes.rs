@@ -85,7 +85,7 @@ pub fn has_rules(pod: &Pod) -> bool {
 pub struct Nodes {
     /// Copies share those that neither has changed since.
     states: Vec<Arc<NodeState>>,
-    names: FxHashMap<NodeName, NodeIdx>,
+    names: Arc<FxHashMap<NodeName, NodeIdx>>,
     free: Vec<NodeIdx>,
     /// Where each pod is, by uid.
     places: SharedMap<PodUid, NodeIdx>,
@@ -239,14 +239,14 @@ impl Nodes {
             self.states.push(Arc::default());
             NodeIdx(self.states.len() as u32 - 1)
         });
-        self.names.insert(name.clone(), at);
+        Arc::make_mut(&mut self.names).insert(name.clone(), at);
         at
     }
 
     fn forget_if_empty(&mut self, at: NodeIdx, name: &str) {
         if self.get(at).is_empty() {
             self.states[at.0 as usize] = Arc::default();
-            self.names.remove(name);
+            Arc::make_mut(&mut self.names).remove(name);
             self.free.push(at);
         }
     }
