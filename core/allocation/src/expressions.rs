@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_common_is_known_to_all_and_what_they_learn_is_put_together() {
+    fn what_is_shared_is_known_to_all_and_what_they_learn_is_put_together() {
         let mut own = Expressions::default();
         assert!(!knew(&mut own, "1 == 1"));
         let (mut one, mut other) = (own.share(), own.share());

@@ -267,7 +267,7 @@ async fn who_lost_the_lease_gives_nothing_any_more_and_says_so() {
 }
 
 #[tokio::test]
-async fn a_process_that_stops_while_another_leads_leaves_the_lease_alone() {
+async fn a_controller_that_stops_while_another_leads_leaves_the_lease_alone() {
     let connection = scene().await;
     let (one, two) = (Lender::new("one", Way::Well), Lender::new("two", Way::Well));
     let first = candidate(&connection, &one);
