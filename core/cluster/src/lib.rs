@@ -16,6 +16,7 @@ pub mod pools;
 pub mod preparation;
 pub mod published;
 pub mod resource_classes;
+mod shared_list;
 pub mod shared_map;
 pub mod taint_rules;
 pub mod topologies;

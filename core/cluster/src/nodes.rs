@@ -16,6 +16,7 @@ use model::pod::{HostPort, Pod, Resources};
 use rustc_hash::FxHashMap;
 
 pub use crate::node_idx::NodeIdx;
+use crate::shared_list::SharedList;
 use crate::shared_map::SharedMap;
 use label_sets::LabelSets;
 use placed_terms::PlacedTerms;
@@ -83,8 +84,7 @@ pub fn has_rules(pod: &Pod) -> bool {
 /// All nodes by number.
 #[derive(Clone, Debug, Default)]
 pub struct Nodes {
-    /// Copies share those that neither has changed since.
-    states: Vec<Arc<NodeState>>,
+    states: SharedList<NodeState>,
     names: Arc<FxHashMap<NodeName, NodeIdx>>,
     free: Vec<NodeIdx>,
     /// Where each pod is, by uid.
@@ -112,20 +112,20 @@ impl Nodes {
 
     /// The nodes that exist with these numbers, in their order.
     pub fn within(&self, numbers: Range<usize>) -> impl Iterator<Item = (NodeIdx, &NodeState)> {
-        let states = numbers.clone().zip(&self.states[numbers]);
-        let numbered = states.map(|(at, state)| (NodeIdx(at as u32), &**state));
+        let states = numbers.clone().zip(self.states.within(numbers));
+        let numbered = states.map(|(at, state)| (NodeIdx(at as u32), state));
         numbered.filter(|(_, state)| state.node.is_some())
     }
 
     /// The pods that have a node, also if it does not exist any more.
     pub fn pods(&self) -> impl Iterator<Item = &Arc<Pod>> {
-        self.states.iter().flat_map(|state| state.pods.values())
+        self.states.within(0..self.states.len()).flat_map(|state| state.pods.values())
     }
 
     /// A node by number.
     #[must_use]
     pub fn get(&self, at: NodeIdx) -> &NodeState {
-        &self.states[at.0 as usize]
+        self.states.get(at.0 as usize)
     }
 
     /// A node's number.
@@ -226,7 +226,7 @@ impl Nodes {
 
     fn touch(&mut self, at: NodeIdx) -> &mut NodeState {
         self.revision += 1;
-        let state = Arc::make_mut(&mut self.states[at.0 as usize]);
+        let state = self.states.get_mut(at.0 as usize);
         state.revision = self.revision;
         state
     }
@@ -235,17 +235,14 @@ impl Nodes {
         if let Some(at) = self.names.get(name) {
             return *at;
         }
-        let at = self.free.pop().unwrap_or_else(|| {
-            self.states.push(Arc::default());
-            NodeIdx(self.states.len() as u32 - 1)
-        });
+        let at = self.free.pop().unwrap_or_else(|| NodeIdx(self.states.push(NodeState::default()) as u32));
         Arc::make_mut(&mut self.names).insert(name.clone(), at);
         at
     }
 
     fn forget_if_empty(&mut self, at: NodeIdx, name: &str) {
         if self.get(at).is_empty() {
-            self.states[at.0 as usize] = Arc::default();
+            *self.states.get_mut(at.0 as usize) = NodeState::default();
             Arc::make_mut(&mut self.names).remove(name);
             self.free.push(at);
         }
