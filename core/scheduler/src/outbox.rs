@@ -54,6 +54,8 @@ pub(crate) enum Owner {
     },
     /// A note on a group.
     GroupNote(GroupId),
+    /// A note on a pod, by uid.
+    PodNote(PodUid),
     /// What drivers' controllers are told about a pod.
     Context,
 }

@@ -5,6 +5,7 @@
 //! pod is being considered is remembered until it is put back.
 
 mod heard;
+mod stations;
 mod telling;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,8 +17,10 @@ use model::identity::PodUid;
 use model::timestamp::Timestamp;
 use rustc_hash::FxHashMap;
 
-use crate::pacing::Told;
+use crate::pacing::{Refreshes, Told};
 use heard::Heard;
+
+pub use stations::{Cause, Counts, Failure, Station};
 
 /// The order of pods that are ready: the most important first, then who came first.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -36,9 +39,10 @@ enum Place {
     Undecided,
     /// It is being considered while others have their turns.
     Considered,
-    /// Woken: nothing went wrong, so it may be taken early.
+    /// Woken: nothing went wrong, so it may be taken early, unless it takes long to look for a place for it.
     BackingOff {
         until: Timestamp,
+        is_quick: bool,
     },
     /// Something went wrong with it, and it is left alone until then.
     Resting {
@@ -63,8 +67,11 @@ enum Place {
 struct Waiting {
     rank: Rank,
     place: Place,
-    /// Failures in a row.
+    /// Failures in a row, and when the last was.
     failures: u32,
+    failed_at: Timestamp,
+    /// The last attempt took longer than others can wait.
+    took_long: bool,
     /// How often it was taken.
     attempts: u32,
     /// When it first was ready.
@@ -72,66 +79,8 @@ struct Waiting {
     /// What was told last of why it waits, and of which pods.
     told: Option<Told>,
     told_of: BTreeSet<PodUid>,
-}
-
-/// Where a pod comes to.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Station {
-    /// Ready to be placed.
-    Ready,
-    /// Waiting out a backoff.
-    BackingOff,
-    /// Asleep until something changes.
-    Asleep,
-    /// Held back by gates.
-    Gated,
-}
-
-/// What brought it there.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Cause {
-    /// It is new, or was given free.
-    Added,
-    /// There was no place for it.
-    Refused,
-    /// It waits for an answer from elsewhere.
-    Asking,
-    /// Something went wrong.
-    Failed,
-    /// A change could help it.
-    Woken(Wake),
-    /// Something of its own changed.
-    OwnChange,
-    /// Its backoff is over.
-    BackoffOver,
-    /// It has slept for as long as anybody may.
-    SleptLong,
-}
-
-/// What came of an attempt that did not place a pod.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Failure {
-    /// There is no place, and these changes could make one.
-    Refused(Wakes),
-    /// The search for a place reached its limit, and these changes could make it end sooner.
-    LimitReached(Wakes),
-    /// Something went wrong, and may not go wrong again.
-    Failed,
-}
-
-/// How many pods are in each place.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counts {
-    /// Ready to be placed.
-    pub ready: usize,
-    /// Being considered, or to be: it takes longer to decide about them than others can wait.
-    pub undecided: usize,
-    /// Waiting out a backoff.
-    pub backing_off: usize,
-    /// Asleep until something changes.
-    pub asleep: usize,
-    /// Held back by scheduling gates, or by claims that are not there.
-    pub gated: usize,
+    /// Of those, the pods on which it could not be noted.
+    unwritten: BTreeSet<PodUid>,
 }
 
 /// Pods that wait for a node.
@@ -151,6 +100,8 @@ pub struct Queue {
     moves: BTreeMap<(Station, Cause), u64>,
     /// Sleepers by each change that could wake them, of any object or of one, so that a change looks at those only.
     sleepers: BTreeMap<(Wake, Option<Object>), BTreeSet<Rank>>,
+    /// Pods and groups that were told with other figures than those of now.
+    pub(crate) refreshes: Refreshes,
 }
 
 impl Queue {
@@ -169,10 +120,13 @@ impl Queue {
             rank: Rank { importance: 0, since: now, key: key.clone() },
             place: Place::Ready,
             failures: 0,
+            failed_at: now,
+            took_long: false,
             attempts: 0,
             began: None,
             told: None,
             told_of: BTreeSet::new(),
+            unwritten: BTreeSet::new(),
         });
         let was_gated = waiting.place == Place::Gated;
         waiting.rank.importance = -i64::from(priority);
@@ -205,6 +159,7 @@ impl Queue {
     /// Forgets a pod.
     pub fn remove(&mut self, key: &Key) -> bool {
         self.heard.end(key);
+        self.refreshes.note(key, None);
         self.take(key).is_some()
     }
 
@@ -219,8 +174,9 @@ impl Queue {
         self.pods.get(key).is_some_and(|waiting| waiting.place == Place::Gated)
     }
 
-    /// Takes the next pod. While none is ready, the one whose backoff ends first is taken early: there is nothing better
-    /// to do. Those for whom something went wrong are not: it would go wrong again at once.
+    /// Takes the next pod. While none is ready, the one whose backoff ends first is taken early, as Kubernetes has it: there is nothing
+    /// better to do. Those for whom something went wrong are not: it would go wrong again at once. Nor are gangs, and what took long
+    /// the last time: what may come meanwhile would wait for all of them.
     pub fn next(&mut self, now: Timestamp) -> Option<Key> {
         self.let_go(now);
         let rank = match self.ready.first() {
@@ -240,6 +196,7 @@ impl Queue {
         let Some(mut waiting) = self.take(key) else { return };
         waiting.attempts = waiting.attempts.saturating_sub(1);
         waiting.place = Place::Undecided;
+        waiting.took_long = true;
         self.put(waiting);
     }
 
@@ -297,7 +254,11 @@ impl Queue {
         };
         let missed = self.heard.missed(key, wakes_on);
         waiting.failures = waiting.failures.saturating_add(1);
-        waiting.rank.since = now;
+        waiting.failed_at = now;
+        if !matches!(failure, Failure::LimitReached(_)) {
+            // A search that reached its limit decided nothing, so what it was for keeps its place in the order.
+            waiting.rank.since = now;
+        }
         match &failure {
             Failure::Refused(_) | Failure::LimitReached(_) => self.moved(Station::Asleep, Cause::Refused),
             Failure::Failed => self.moved(Station::BackingOff, Cause::Failed),
@@ -388,6 +349,9 @@ impl Queue {
         }
         woken.retain(|rank, _| !spared.contains(&rank.key));
         let count = woken.len();
+        if count > 0 {
+            self.refreshes.pay(now);
+        }
         woken.into_iter().for_each(|(rank, kind)| self.rouse(&rank.key, Cause::Woken(kind), now));
         count
     }
@@ -471,6 +435,7 @@ impl Queue {
     fn make_ready(&mut self, key: &Key, cause: Cause) {
         if let Some(mut waiting) = self.take(key) {
             waiting.place = Place::Ready;
+            waiting.took_long = false;
             self.moved(Station::Ready, cause);
             self.put(waiting);
         }
@@ -479,11 +444,14 @@ impl Queue {
     /// Wakes a sleeper: it waits out the rest of its backoff, counted from when it failed.
     fn rouse(&mut self, key: &Key, cause: Cause, now: Timestamp) {
         let Some(mut waiting) = self.take(key) else { return };
-        let until = self.backed_off(waiting.failures, waiting.rank.since);
+        let until = self.backed_off(waiting.failures, waiting.failed_at);
         let is_early = waiting.failures > 0 && until > now;
+        // If something of its own changed, it alone is tried again.
+        let is_quick = cause == Cause::OwnChange || (matches!(key, Key::Pod(_)) && !waiting.took_long);
+        waiting.took_long = false;
         waiting.place = match waiting.place {
             Place::Exhausted { .. } if is_early => Place::Resting { until },
-            _ if is_early => Place::BackingOff { until },
+            _ if is_early => Place::BackingOff { until, is_quick },
             _ => Place::Ready,
         };
         self.moved(if is_early { Station::BackingOff } else { Station::Ready }, cause);
@@ -515,10 +483,10 @@ impl Queue {
                 self.undecided.remove(rank);
             }
             Place::Considered => self.considered -= 1,
-            Place::BackingOff { until } => {
+            Place::BackingOff { until, is_quick: true } => {
                 self.backing_off.remove(&(*until, rank.clone()));
             }
-            Place::Resting { until } => {
+            Place::BackingOff { until, is_quick: false } | Place::Resting { until } => {
                 self.resting.remove(&(*until, rank.clone()));
             }
             Place::Asleep { until, wakes_on } | Place::Exhausted { until, wakes_on } => {
@@ -547,10 +515,10 @@ impl Queue {
                 self.undecided.insert(rank.clone());
             }
             Place::Considered => self.considered += 1,
-            Place::BackingOff { until } => {
+            Place::BackingOff { until, is_quick: true } => {
                 self.backing_off.insert((*until, rank.clone()));
             }
-            Place::Resting { until } => {
+            Place::BackingOff { until, is_quick: false } | Place::Resting { until } => {
                 self.resting.insert((*until, rank.clone()));
             }
             Place::Asleep { until, wakes_on } | Place::Exhausted { until, wakes_on } => {

@@ -10,9 +10,8 @@ use model::timestamp::Timestamp;
 
 use crate::considerations::{ConsiderationId, ConsiderationOutcome};
 use crate::engine::Engine;
-use crate::pacing::Pace;
 use crate::queue::Failure;
-use crate::write::{WaitReason, Write};
+use crate::write::WaitReason;
 
 /// What is told of what is not decided yet.
 const UNDECIDED: &str = "the scheduler is still looking for a place: the search takes long, and goes on";
@@ -131,11 +130,9 @@ impl Engine {
         self.queue.put_back(key, Failure::Failed, now);
         let message = format!("the search for a place failed: {why}");
         let pods = question.pods();
-        let news =
-            self.queue.news(key, pods.iter().map(|pod| &pod.uid), ((&*message).into(), Pace::Soon), now);
-        for pod in pods.iter().filter(|pod| news.contains(&pod.uid) && pod.node.is_none()) {
-            let (id, uid, reason) = (pod.id.clone(), pod.uid.clone(), WaitReason::SchedulerError);
-            self.outbox.submit(Write::Note { pod: id, uid, reason, message: message.clone() });
+        let news = self.queue.news(key, pods.iter().map(|pod| &pod.uid), (&*message).into(), now);
+        for pod in pods.iter().filter(|pod| news.is_written(&pod.uid) && pod.node.is_none()) {
+            self.note_pod(pod, WaitReason::SchedulerError, message.clone());
         }
     }
 
@@ -198,11 +195,9 @@ impl Engine {
                     key.root().map(|root| self.members_here(&root)).unwrap_or_default()
                 }
             };
-            let news =
-                self.queue.news(&key, pods.iter().map(|pod| &pod.uid), (UNDECIDED.into(), Pace::Soon), now);
-            for pod in pods.iter().filter(|pod| news.contains(&pod.uid) && pod.node.is_none()) {
-                let (id, uid, reason) = (pod.id.clone(), pod.uid.clone(), WaitReason::Undecided);
-                self.outbox.submit(Write::Note { pod: id, uid, reason, message: UNDECIDED.to_owned() });
+            let news = self.queue.news(&key, pods.iter().map(|pod| &pod.uid), UNDECIDED.into(), now);
+            for pod in pods.iter().filter(|pod| news.is_written(&pod.uid) && pod.node.is_none()) {
+                self.note_pod(pod, WaitReason::Undecided, UNDECIDED.to_owned());
             }
         }
     }

@@ -44,6 +44,7 @@ impl Engine {
             Owner::GivingUp => self.settle_given_up(now, write, outcome),
             Owner::Eviction { victim, preemptor } => self.settle_eviction(now, &victim, &preemptor, outcome),
             Owner::GroupNote(id) => self.settle_note(now, write, id, outcome),
+            Owner::PodNote(uid) => self.settle_pod_note(&uid, outcome),
             Owner::Context => self.settle_negotiation(now, write, outcome),
         }
         None

@@ -19,7 +19,6 @@ use super::{Announcement, Engine};
 use crate::life_cycles::binding::{Binding, OpenWrite};
 use crate::life_cycles::part::Part;
 use crate::outbox::Owner;
-use crate::pacing::Pace;
 use crate::queue::Failure;
 use crate::write::{Consumer, WaitReason, Write};
 
@@ -44,6 +43,7 @@ impl Engine {
         self.note_placed();
         self.tell_gated(now);
         self.note_again(now);
+        self.refresh_told(now);
         self.note_waits(now);
         self.tell_undecided(now);
         self.note_changes();
@@ -192,14 +192,24 @@ impl Engine {
         };
         let key = Key::from(&**pod);
         self.queue.put_back(&key, failure, now);
-        let is_news = !self.queue.news(&key, [&pod.uid], (meaning, Pace::Soon), now).is_empty();
+        let news = self.queue.news(&key, [&pod.uid], meaning, now);
+        let (is_news, is_written) = (!news.to_tell.is_empty(), news.is_written(&pod.uid));
         // It waits for no driver now. If it does so again, in the same words, that is news.
         self.waits_for_no_driver(&pod.uid);
         // That a pod has a node is not taken back when it lacks devices there.
-        if pod.node.is_none() && is_news {
-            let (id, uid) = (pod.id.clone(), pod.uid.clone());
-            self.outbox.submit(Write::Note { pod: id, uid, reason, message: message.clone() });
+        if pod.node.is_none() {
+            self.queue.words(&key, &message, is_written);
+            if is_written {
+                self.note_pod(pod, reason, message.clone());
+            }
         }
         self.outbox.announce(Announcement::FailedScheduling { pod: pod.clone(), message, filters, is_news });
+    }
+
+    /// Notes on a pod why it waits.
+    pub(crate) fn note_pod(&mut self, pod: &Pod, reason: WaitReason, message: String) {
+        let (id, uid) = (pod.id.clone(), pod.uid.clone());
+        let owner = Owner::PodNote(uid.clone());
+        self.outbox.submit_for(owner, Write::Note { pod: id, uid, reason, message });
     }
 }

@@ -1,6 +1,7 @@
 //! Tests of the queue.
 
 use model::claim::ClaimId;
+use model::group::GroupId;
 
 use super::*;
 
@@ -76,6 +77,43 @@ fn who_is_woken_early_waits_out_its_backoff_unless_nobody_else_is_ready() {
     queue.wake(Wake::Claim.into(), at(10));
     assert_eq!(queue.counts(), Counts { ready: 1, backing_off: 1, ..Counts::default() });
     assert_eq!(taken(&mut queue, 20), ["b", "a"]);
+}
+
+#[test]
+fn gangs_and_what_took_long_wait_out_their_backoff_though_nobody_else_is_ready() {
+    let gang = Key::Gang(GroupId { namespace: "default".into(), name: "g".into() });
+    let mut queue = queue(&[("slow", 0)]);
+    queue.apply(&gang, 0, false, at(0));
+    while let Some(key) = queue.next(at(0)) {
+        if key != gang && !queue.is_undecided(&key) {
+            queue.put_off(&key);
+            assert_eq!(queue.next_undecided().as_ref(), Some(&key));
+            queue.consider(&key);
+            assert!(queue.end_considering(&key));
+            assert_eq!(queue.next(at(0)).as_ref(), Some(&key), "the verdict is there");
+        }
+        queue.put_back(&key, Failure::Refused(Wake::PodRemoved.into()), at(0));
+    }
+    assert_eq!(queue.wake(Wake::PodRemoved.into(), at(10)), 2);
+    assert!(!queue.has_next(at(999)) && queue.next(at(999)).is_none());
+    assert_eq!(queue.next_time(), Some(at(1_000)), "nobody sleeps through what could help");
+    let mut woken: Vec<Key> = std::iter::from_fn(|| queue.next(at(1_000))).collect();
+    woken.sort();
+    assert_eq!(woken, [gang.clone(), key("slow")]);
+    // What is its own business concerns no other gang.
+    queue.put_back(&gang, Failure::Refused(Wake::PodRemoved.into()), at(1_000));
+    queue.wake_one(&gang, Wake::PodRemoved.into(), at(1_010));
+    assert_eq!(queue.next(at(1_020)), Some(gang));
+}
+
+#[test]
+fn a_pod_whose_search_reached_its_limit_keeps_its_place() {
+    let mut queue = queue(&[("hard", 0), ("late", 0)]);
+    assert_eq!(queue.next(at(2)), Some(key("hard")));
+    queue.put_back(&key("hard"), Failure::LimitReached(Wake::Slice.into()), at(2));
+    assert_eq!(queue.wake(Wake::Slice.into(), at(10)), 1);
+    assert_eq!(queue.counts(), Counts { ready: 1, backing_off: 1, ..Counts::default() });
+    assert_eq!(taken(&mut queue, 1_002), ["hard", "late"], "it came first");
 }
 
 #[test]

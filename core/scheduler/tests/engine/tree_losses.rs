@@ -26,6 +26,7 @@ fn a_tree_with_pods_on_a_node_that_is_gone_waits_until_they_are_gone() {
     let told = world.told.last().expect("it is told why");
     assert!(told.contains("members that run are not all in one domain of level zone"), "{told}");
     world.fact(Change::PodGone("uid-left0".into()));
+    world.later(1);
     world.settle();
     assert!(world.node_of("right0").is_some(), "{:?}", world.told.last());
 }

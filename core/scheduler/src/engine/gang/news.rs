@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use cluster::groups::Root;
+use cluster::groups::{Key, Root};
 use decisions::gang::{GangRefusal, Tried};
 use model::group::{Group, GroupId};
 use model::identity::PodUid;
@@ -36,10 +36,14 @@ impl Engine {
         };
         let is_news = self.gangs.notes.is_news(&group.id, refusal.meaning(), now);
         self.tell_of_gang(group, &pod.scheduler, outcome, is_news);
-        if is_news && !self.was_placed(&group.id) {
+        if self.was_placed(&group.id) {
+            return;
+        }
+        let due = self.gangs.notes.words(&group.id, &message, is_news);
+        self.queue.refreshes.note(&Key::Gang(group.id.clone()), due);
+        if is_news {
             let reason = WaitReason::Unschedulable;
-            let state = GroupState::Waiting { reason, message };
-            self.note_group(group, state);
+            self.note_group(group, GroupState::Waiting { reason, message });
         }
     }
 

@@ -6,15 +6,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use cluster::groups::Key;
 use decisions::meaning::Meaning;
 use model::group::{Group, GroupId};
-use model::identity::GroupUid;
+use model::identity::{GroupUid, PodUid};
+use model::pod::Pod;
 use model::timestamp::Timestamp;
 
 use crate::engine::Engine;
 use crate::outbox::Owner;
-use crate::pacing::{Pace, Told};
-use crate::write::{GroupState, Write, WriteId, WriteOutcome};
+use crate::pacing::Told;
+use crate::write::{GroupState, WaitReason, Write, WriteId, WriteOutcome};
 
 /// How long a note that could not be written rests at first, and at most.
 const PAUSE_MS_MIN: i64 = 1_000;
@@ -49,7 +51,16 @@ impl Notes {
 
     /// Takes note of why a group waits, and says whether that is to be told.
     pub(super) fn is_news(&mut self, id: &GroupId, meaning: Meaning, now: Timestamp) -> bool {
-        Told::is_news(self.told.entry(id.clone()).or_default(), meaning, Pace::Soon, now)
+        Told::is_news(self.told.entry(id.clone()).or_default(), meaning, now)
+    }
+
+    /// Takes note of the words in which that is told, and says when they may be refreshed if they are others than before.
+    pub(super) fn words(&mut self, id: &GroupId, message: &str, is_news: bool) -> Option<Timestamp> {
+        self.told.get_mut(id)?.as_mut()?.words(message, is_news)
+    }
+
+    fn take_newer(&mut self, id: &GroupId, now: Timestamp) -> Option<String> {
+        self.told.get_mut(id)?.as_mut()?.take_newer(now)
     }
 
     pub(super) fn forget_told(&mut self, id: &GroupId) {
@@ -114,6 +125,45 @@ impl Engine {
         }
     }
 
+    /// Takes in what became of a note on a pod.
+    pub(crate) fn settle_pod_note(&mut self, uid: &PodUid, outcome: &WriteOutcome) {
+        if let WriteOutcome::Failed(_) = outcome
+            && let Some(pod) = self.facts.waiting.get(uid)
+        {
+            self.queue.note_unwritten(&self.facts.groups.key_of(pod), uid);
+        }
+    }
+
+    /// Refreshes the figures in what was told of why a pod or a group waits, if they are others by now.
+    pub(crate) fn refresh_told(&mut self, now: Timestamp) {
+        while let Some(key) = self.queue.refreshes.next(now) {
+            if self.refresh(&key, now) {
+                self.queue.refreshes.spend(now);
+            }
+        }
+    }
+
+    fn refresh(&mut self, key: &Key, now: Timestamp) -> bool {
+        let reason = WaitReason::Unschedulable;
+        match key {
+            Key::Pod(uid) => {
+                let waits = |pod: &&Arc<Pod>| pod.node.is_none() && !self.bindings.has(uid);
+                let Some(pod) = self.facts.waiting.get(uid).filter(waits).cloned() else { return false };
+                let Some(message) = self.queue.take_newer(key, now) else { return false };
+                self.note_pod(&pod, reason, message);
+            }
+            Key::Gang(id) => {
+                let Some(group) = self.facts.groups.get(id).filter(|_| !self.was_placed(id)).cloned() else {
+                    return false;
+                };
+                let Some(message) = self.gangs.notes.take_newer(id, now) else { return false };
+                self.note_group(&group, GroupState::Waiting { reason, message });
+            }
+            Key::Tree(_) => return false,
+        }
+        true
+    }
+
     /// Whether there is something to be told of groups or of pods at this time that no attempt brings about.
     #[must_use]
     pub fn has_notes(&self, now: Timestamp) -> bool {
@@ -124,8 +174,9 @@ impl Engine {
     #[must_use]
     pub fn next_note(&self) -> Option<Timestamp> {
         let undecided = self.outbox.considerations.next_time();
-        let times =
-            [self.gangs.notes.next_time(), self.gangs.gated.next_time(), undecided, self.next_wait_noted()];
-        times.into_iter().flatten().min()
+        let refresh = self.queue.refreshes.next_time();
+        let others = [self.gangs.gated.next_time(), undecided, self.next_wait_noted()];
+        let times = [self.gangs.notes.next_time(), refresh].into_iter().chain(others);
+        times.flatten().min()
     }
 }

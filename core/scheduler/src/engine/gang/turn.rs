@@ -19,9 +19,8 @@ use model::timestamp::Timestamp;
 use crate::engine::{Announcement, Engine};
 use crate::life_cycles::flight::Flight;
 use crate::life_cycles::not_bound::GangFell;
-use crate::pacing::Pace;
 use crate::queue::Failure;
-use crate::write::{WaitReason, Write};
+use crate::write::WaitReason;
 
 impl Engine {
     /// Where the members of a gang go, if they wait for that now.
@@ -190,15 +189,13 @@ impl Engine {
             Certainty::LimitReached => Failure::LimitReached(refusal.wakes_on.clone()),
         };
         self.queue.put_back(key, failure, now);
-        // The figures, which change with each pod that comes or goes, are refreshed on the group.
-        let told = (refusal.meaning(), Pace::Seldom);
-        let news = self.queue.news(key, members.iter().map(|pod| &pod.uid), told, now);
+        // The figures, which change with each pod that comes or goes, are refreshed on the group, and on no member.
+        let news = self.queue.news(key, members.iter().map(|pod| &pod.uid), refusal.meaning(), now);
         for pod in members {
             self.watch_users(pod);
-            let is_news = news.contains(&pod.uid);
-            if is_news {
-                let (id, uid, reason) = (pod.id.clone(), pod.uid.clone(), WaitReason::Unschedulable);
-                self.outbox.submit(Write::Note { pod: id, uid, reason, message: message.clone() });
+            let is_news = news.to_tell.contains(&pod.uid);
+            if news.is_written(&pod.uid) {
+                self.note_pod(pod, WaitReason::Unschedulable, message.clone());
             }
             let (pod, message, filters) = (pod.clone(), message.clone(), *filters);
             self.outbox.announce(Announcement::FailedScheduling { pod, message, filters, is_news });

@@ -205,10 +205,11 @@ impl Engine {
             expecting.into_iter().partition(|root| cycle.awaits_room(root));
         drop(cycle);
         let spared: Vec<Key> = waiting.iter().map(Key::from).collect();
-        self.queue.wake_but(wakes, &spared, now);
+        // Room that is kept for them is there: they need not wait out their backoff if nothing else is ready.
         for root in served {
             self.queue.wake_one(&Key::from(&root), Wakes::of(&Wake::ALL), now);
         }
+        self.queue.wake_but(wakes, &spared, now);
     }
 
     /// A pod does not go after all: gangs and trees that wait for it look for others after a while.

@@ -1,0 +1,63 @@
+//! Where pods come to in the queue and why, as it is counted, and what came of attempts.
+
+use decisions::wake::{Wake, Wakes};
+
+/// Where a pod comes to.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Station {
+    /// Ready to be placed.
+    Ready,
+    /// Waiting out a backoff.
+    BackingOff,
+    /// Asleep until something changes.
+    Asleep,
+    /// Held back by gates.
+    Gated,
+}
+
+/// What brought it there.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Cause {
+    /// It is new, or was given free.
+    Added,
+    /// There was no place for it.
+    Refused,
+    /// It waits for an answer from elsewhere.
+    Asking,
+    /// Something went wrong.
+    Failed,
+    /// A change could help it.
+    Woken(Wake),
+    /// Something of its own changed.
+    OwnChange,
+    /// Its backoff is over.
+    BackoffOver,
+    /// It has slept for as long as anybody may.
+    SleptLong,
+}
+
+/// What came of an attempt that did not place a pod.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Failure {
+    /// There is no place, and these changes could make one.
+    Refused(Wakes),
+    /// The search for a place reached its limit, and these changes could make it end sooner.
+    LimitReached(Wakes),
+    /// Something went wrong, and may not go wrong again.
+    Failed,
+}
+
+/// How many pods are in each place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Ready to be placed.
+    pub ready: usize,
+    /// Being considered, or to be: it takes longer to decide about them than others can wait.
+    pub undecided: usize,
+    /// Waiting out a backoff.
+    pub backing_off: usize,
+    /// Asleep until something changes.
+    pub asleep: usize,
+    /// Held back by scheduling gates, or by claims that are not there.
+    pub gated: usize,
+}
