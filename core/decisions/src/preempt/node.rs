@@ -16,6 +16,7 @@ use crate::preempt::node_trial::NodeTrial;
 use crate::preempt::units::{Unit, broken, pods_of};
 use crate::profile::Profile;
 use crate::values::pod_claims::PodClaims;
+use crate::values::work;
 
 impl Cycle<'_> {
     /// Whether a pod would fit on a node if less important pods went, and which have to.
@@ -27,6 +28,7 @@ impl Cycle<'_> {
         let (importance, now) = (preemptor.pod.priority, preemptor.now);
         let lower = self.facts.nodes.get(at).pods.values().filter(|one| one.priority < importance);
         let here: Vec<Arc<Pod>> = lower.cloned().collect();
+        self.caches.work.spend(work::NODE + here.len() as u64 * work::POD);
         let units = self.units_below(here.iter().cloned(), importance, now);
         let tried = (!units.is_empty()).then(|| self.try_without(preemptor, at, units));
         // Devices that are reached from elsewhere too may be had from pods there, perhaps with less harm.
@@ -45,6 +47,7 @@ impl Cycle<'_> {
                 Some(tried) => tried.map_err(StillRefused::Lacks),
             };
         }
+        self.caches.work.spend((here.len() + elsewhere.len()) as u64 * work::POD);
         let units = self.units_below(here.into_iter().chain(elsewhere), importance, now);
         if units.is_empty() {
             return Err(StillRefused::NoVictims);
@@ -65,6 +68,7 @@ impl Cycle<'_> {
         victims: Vec<Unit>,
     ) -> Result<Candidate, Lack> {
         let mut trial = self.trial(preemptor, at);
+        self.caches.work.spend(work::NODE);
         let was_in_vain = self.check_room(&mut trial).is_ok();
         pods_of(&victims).for_each(|victim| self.take_away(&mut trial, victim));
         let fits = self.check(&mut trial, was_in_vain).map(|()| self.reprieve(&mut trial, victims));

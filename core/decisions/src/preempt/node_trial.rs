@@ -21,6 +21,7 @@ use crate::pod::Beside;
 use crate::preempt::lack::{Lack, Preemptor};
 use crate::values::node_refusal::NodeRefusal;
 use crate::values::reason::DeviceReason;
+use crate::values::work;
 
 pub(crate) struct NodeTrial<'g, 'p> {
     /// When no pod was taken away.
@@ -38,8 +39,13 @@ pub(crate) struct NodeTrial<'g, 'p> {
 }
 
 impl Cycle<'_> {
-    pub(crate) fn trial<'g, 'p>(&self, preemptor: &'g mut Preemptor<'p>, at: NodeIdx) -> NodeTrial<'g, 'p> {
+    pub(crate) fn trial<'g, 'p>(
+        &mut self,
+        preemptor: &'g mut Preemptor<'p>,
+        at: NodeIdx,
+    ) -> NodeTrial<'g, 'p> {
         let state = self.facts.nodes.get(at).clone();
+        self.caches.work.spend(work::STATE + state.pods.len() as u64 * work::POD);
         NodeTrial {
             start: self.facts.mark(),
             preemptor,
@@ -58,6 +64,7 @@ impl Cycle<'_> {
         if trial.gone.insert(victim.uid.clone(), (at, victim.clone())).is_some() {
             return;
         }
+        self.caches.work.spend(work::POD);
         if at == trial.at {
             trial.state.take(&victim.uid);
         }
@@ -89,6 +96,7 @@ impl Cycle<'_> {
     /// Goes on as if a pod had not gone.
     pub(crate) fn put_back(&mut self, trial: &mut NodeTrial<'_, '_>, victim: &Arc<Pod>) {
         let Some((at, _)) = trial.gone.remove(&victim.uid) else { return };
+        self.caches.work.spend(work::POD);
         if at == trial.at {
             trial.state.put(victim.clone());
         }
@@ -117,6 +125,7 @@ impl Cycle<'_> {
     /// only if some became free since.
     pub(crate) fn check(&mut self, trial: &mut NodeTrial<'_, '_>, was_in_vain: bool) -> Result<(), Lack> {
         let (own, name) = (trial.preemptor.claims, &trial.node.name.clone());
+        self.caches.work.spend(work::NODE);
         self.check_room(trial).map_err(|refusal| Lack::room(&refusal, name))?;
         let is_the_same = trial.aside.is_empty() && own.settled.is_empty() && own.footing.is_none();
         if was_in_vain && is_the_same && trial.found.is_none() {

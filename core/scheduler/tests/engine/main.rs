@@ -41,6 +41,7 @@ mod quiet;
 mod readying;
 mod replicas;
 mod shared_claims;
+mod slices;
 mod taint_rules;
 mod tree_choice;
 mod tree_flights;
