@@ -16,6 +16,9 @@ use model::pod::Shape;
 use crate::caches::tiers::{Membership, Tiers};
 use crate::profile::Profile;
 
+/// How many kinds of pods are kept; beyond that the one that was asked for the longest ago goes.
+pub(crate) const KINDS_MAX: usize = 64;
+
 /// What is known about nodes for pods that need the same of a node.
 #[derive(Debug)]
 pub(crate) struct PodKind {

@@ -1,6 +1,7 @@
 //! What was found out and could be found out again. A cache may be dropped at any time without changing an answer.
 
 pub(crate) mod kinds;
+pub(crate) mod learned;
 pub(crate) mod refusals;
 pub(crate) mod scopes;
 pub(crate) mod tiers;

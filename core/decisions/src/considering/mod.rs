@@ -18,3 +18,4 @@ pub use self::question::{
     Clearing, GangVerdict, NoSeats, PartySought, PodVerdict, Question, SeatsVerdict, Verdict,
 };
 pub use self::situation::{Consideration, Considered, Situation, Snapshot};
+pub use crate::caches::learned::Learned;

@@ -1,13 +1,16 @@
 //! What is known when something is decided, and a copy of it that is decided about while the original goes on.
 
 use std::fmt;
+use std::sync::Arc;
 
 use allocation::Expressions;
 use cluster::facts::Facts;
 use model::timestamp::Timestamp;
 
+use crate::caches::learned::Learned;
 use crate::considering::question::{Question, Verdict};
 use crate::cycle::{Caches, Cycle};
+use crate::lanes::Lanes;
 use crate::plans::Plans;
 use crate::settings::Settings;
 use crate::underway::{Frozen, Underway};
@@ -67,6 +70,8 @@ pub struct Consideration {
     pub expressions: Expressions,
     /// How much work may be done, in nominal nanoseconds.
     pub work_max: u64,
+    /// Where things are found out that do not depend on each other.
+    pub lanes: Arc<dyn Lanes>,
 }
 
 /// A verdict, and what was known when the question was asked.
@@ -78,6 +83,8 @@ pub struct Considered {
     pub snapshot: Snapshot,
     /// What is known of expressions since.
     pub expressions: Expressions,
+    /// What was learned of nodes.
+    pub learned: Learned,
     /// How much work it was, in nominal nanoseconds.
     pub work: u64,
 }
@@ -86,13 +93,15 @@ impl Consideration {
     /// Decides.
     #[must_use]
     pub fn run(self) -> Considered {
-        let Consideration { mut snapshot, question, expressions, work_max } = self;
-        let mut caches = Caches { work: Work::of(work_max), expressions, ..Caches::default() };
+        let Consideration { mut snapshot, question, expressions, work_max, lanes } = self;
+        let mut caches = Caches { work: Work::of(work_max), expressions, lanes, ..Caches::default() };
+        let moment = snapshot.facts.touches.now();
         let Snapshot { settings, facts, plans, underway, now } = &mut snapshot;
         let mut situation =
             Situation { settings, facts, plans, underway: &*underway, caches: &mut caches, now: *now };
         let verdict = situation.decide(&question).expect("only a slice of work is cut");
-        Considered { verdict, snapshot, work: caches.work.done(), expressions: caches.expressions }
+        let (work, expressions) = (caches.work.done(), std::mem::take(&mut caches.expressions));
+        Considered { verdict, snapshot, work, expressions, learned: caches.into_learned(moment) }
     }
 }
 

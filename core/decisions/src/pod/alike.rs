@@ -13,7 +13,7 @@ use cluster::nodes::NodeIdx;
 use model::node::Node;
 use model::pod::{LabelSelector, Pod};
 
-use crate::caches::kinds::{KnownNode, PodKind, need_the_same};
+use crate::caches::kinds::{KINDS_MAX, KnownNode, PodKind, need_the_same};
 use crate::caches::refusals::{AlikePods, Moment};
 use crate::caches::tiers::{Found, Traits};
 use crate::cycle::Cycle;
@@ -29,9 +29,6 @@ use crate::values::choice::{Choice, choice};
 use crate::values::pod_claims::PodClaims;
 use crate::values::pod_refusal::PodRefusal;
 use crate::values::work;
-
-/// How many kinds of pods are kept; beyond that the one that was asked for the longest ago goes.
-const KINDS_MAX: usize = 64;
 
 /// What can be seen of a node without its devices.
 struct Seen {

@@ -162,7 +162,8 @@ impl Engine {
             self.note_changes();
             let id = self.outbox.considerations.begin(&key);
             let (expressions, work_max) = (self.caches.expressions.share(), self.caches.work.most());
-            self.outbox.consider(id, Consideration { snapshot, question, expressions, work_max });
+            let lanes = self.caches.lanes.clone();
+            self.outbox.consider(id, Consideration { snapshot, question, expressions, work_max, lanes });
             self.queue.consider(&key);
             has_begun = true;
         }
@@ -173,6 +174,7 @@ impl Engine {
     pub(super) fn considered(&mut self, id: ConsiderationId, mut outcome: ConsiderationOutcome) {
         if let ConsiderationOutcome::Decided(considered) = &mut outcome {
             self.caches.expressions.rejoin(std::mem::take(&mut considered.expressions));
+            self.caches.adopt(std::mem::take(&mut considered.learned), &self.facts.touches);
         }
         let Some(asked) = self.outbox.considerations.end(id) else { return };
         if self.outbox.considerations.is_asked_again(id, &asked.key)

@@ -17,10 +17,16 @@ const HOST: &str = "kubernetes.io/hostname";
 
 /// Lanes that are worth it for any number of nodes, and of which the last is done first.
 #[derive(Debug)]
-struct Backwards {
+pub struct Backwards {
     count: usize,
     /// How often there was something to do.
-    runs: AtomicUsize,
+    pub runs: AtomicUsize,
+}
+
+impl Backwards {
+    pub fn new(count: usize) -> Backwards {
+        Backwards { count, runs: AtomicUsize::new(0) }
+    }
 }
 
 impl Lanes for Backwards {
@@ -58,7 +64,7 @@ fn random_cards(dice: &mut Dice, number: u64) -> Change {
     gpus(&format!("n{number}"), &["g0", "g1", "g2"][..1 + dice.below(3) as usize])
 }
 
-fn selector(app: &str) -> LabelSelector {
+pub fn selector(app: &str) -> LabelSelector {
     LabelSelector::All(vec![Requirement {
         key: "app".into(),
         operator: Operator::In,

@@ -1,11 +1,95 @@
 //! What a slice of work counts, and what is kept of that which took longer.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use model::claim::{Amount, Claim, Wish};
 use model::pod::Pod;
 
+use crate::lanes::Backwards;
 use crate::preemption::running;
-use crate::world::{World, node, pod, world};
+use crate::world::{World, claim, gpu_class, gpus, node, pod, world};
 
 const NODES: usize = 300;
+
+/// The first of the nodes that have four devices. Each of the others has one.
+const RICH: usize = NODES - 10;
+
+/// An engine that has little time at once, and considerations that wait for the test.
+fn nodes_with_devices() -> World {
+    let mut world = world();
+    world.engine = world.engine.with_slice_max(0);
+    world.holds_considerations = true;
+    world.fact(gpu_class());
+    for number in 0..NODES {
+        let name = format!("n{number}");
+        world.fact(node(&name, 4_000));
+        let devices: Vec<String> =
+            (0..if number < RICH { 1 } else { 4 }).map(|device| format!("{name}-{device}")).collect();
+        world.fact(gpus(&name, &devices.iter().map(String::as_str).collect::<Vec<_>>()));
+    }
+    world
+}
+
+/// A pod that wants two devices.
+fn add_pod(world: &mut World, name: &str) {
+    let mut state = claim(name);
+    let mut wish = Claim::clone(&state.wish);
+    if let Wish::Exactly(ask) = &mut wish.spec.requests[0].wish {
+        ask.amount = Amount::Exactly(2);
+    }
+    state.wish = Arc::new(wish);
+    world.add_claim(state);
+    world.add_pod(pod(name, 100, &[name]));
+}
+
+#[test]
+fn what_a_consideration_learned_of_nodes_is_kept_for_pods_of_the_same_kind() {
+    let mut world = nodes_with_devices();
+    add_pod(&mut world, "first");
+    world.turn();
+    assert_eq!(world.to_consider.len(), 1, "too many nodes have to be looked at");
+    // Meanwhile something changes on some nodes.
+    let full = |node: &str| ["n290", "n291", "n292"].contains(&node);
+    for number in RICH..RICH + 3 {
+        let node = format!("n{number}");
+        world.add_pod(running(&format!("on-{node}"), 0, &node, 4_000));
+    }
+    for number in 0..5 {
+        let name = format!("next-{number}");
+        if number > 0 {
+            add_pod(&mut world, &name);
+        }
+        world.consider_all();
+        world.settle();
+        // The node that was chosen for the first is full by now, and it is decided anew after a pause.
+        world.later(1);
+        world.settle();
+        let name = if number > 0 { &*name } else { "first" };
+        assert!(world.to_consider.is_empty(), "{name}: what is known of nodes is enough");
+        assert!(world.node_of(name).is_some_and(|node| !full(&node)), "{name}: {:?}", world.told);
+    }
+}
+
+#[test]
+fn a_consideration_is_done_in_as_many_lanes_as_there_are() {
+    let mut chosen = Vec::new();
+    for count in [1, 4] {
+        let mut world = nodes_with_devices();
+        let lanes = Arc::new(Backwards::new(count));
+        world.engine = world.engine.with_lanes(lanes.clone());
+        add_pod(&mut world, "first");
+        world.turn();
+        assert_eq!(world.to_consider.len(), 1);
+        let before = lanes.runs.load(Ordering::Relaxed);
+        world.consider_all();
+        assert_eq!(lanes.runs.load(Ordering::Relaxed) > before, count > 1, "{count} lanes");
+        world.settle();
+        chosen.push((world.node_of("first"), world.considered.clone()));
+    }
+    assert!(chosen[0].0.is_some());
+    assert_eq!(chosen[0], chosen[1], "it is decided the same, with the same work");
+}
 
 /// Nodes that are full of less important pods, but for one they are all of the same importance.
 fn full_nodes() -> World {
