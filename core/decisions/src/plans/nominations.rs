@@ -10,7 +10,7 @@ use cluster::claims::Held;
 use cluster::nodes::has_rules;
 use model::claim::ClaimId;
 use model::identity::{ClaimUid, NodeName, PodUid};
-use model::pod::Pod;
+use model::pod::{Pod, PodTerm};
 
 /// Room that is being made for a pod.
 #[derive(Clone, Debug)]
@@ -42,6 +42,8 @@ pub struct Nominations {
     /// Nominees with planned devices, by priority.
     pub(crate) with_plans: BTreeSet<(i32, PodUid)>,
     with_rules: usize,
+    /// The pods that nominees must be apart from, and how many nominees say so.
+    apart: Vec<(PodTerm, usize)>,
 }
 
 impl Nominations {
@@ -60,6 +62,11 @@ impl Nominations {
     /// Whether a nominee has rules about which pods it must be near or apart from.
     pub fn have_rules(&self) -> bool {
         self.with_rules > 0
+    }
+
+    /// Whether a nominee must be apart from pods with these labels. Which namespaces it means is not looked at.
+    pub(crate) fn must_be_apart_from(&self, labels: &BTreeMap<Arc<str>, Arc<str>>) -> bool {
+        self.apart.iter().any(|(term, _)| term.selector.picks(labels))
     }
 
     /// The nominees of a node.
@@ -82,6 +89,12 @@ impl Nominations {
             self.with_plans.insert((nomination.pod.priority, uid.clone()));
         }
         self.with_rules += usize::from(has_rules(&nomination.pod));
+        for term in &nomination.pod.shape.apart {
+            match self.apart.iter_mut().find(|(known, _)| known == term) {
+                Some((_, count)) => *count += 1,
+                None => self.apart.push((term.clone(), 1)),
+            }
+        }
         self.by_pod.insert(uid, nomination);
     }
 
@@ -96,6 +109,12 @@ impl Nominations {
         }
         self.with_plans.remove(&(nomination.pod.priority, nomination.pod.uid.clone()));
         self.with_rules -= usize::from(has_rules(&nomination.pod));
+        for term in &nomination.pod.shape.apart {
+            if let Some((_, count)) = self.apart.iter_mut().find(|(known, _)| known == term) {
+                *count -= 1;
+            }
+        }
+        self.apart.retain(|(_, count)| *count > 0);
         Some(nomination)
     }
 }

@@ -42,8 +42,8 @@ struct Seen {
 }
 
 impl Cycle<'_> {
-    /// Whether answers for the pod can be shared: no volumes, no claims that have devices, and no nominee that other pods mean
-    /// something to.
+    /// Whether answers for the pod can be shared: no volumes, no claims that have devices, and no nominee that means something to it
+    /// besides the room that it takes.
     pub(crate) fn is_alike_to_others(&self, pod: &Pod, claims: &PodClaims, profile: &Profile) -> bool {
         let shape = &pod.shape;
         let has_rules = || {
@@ -54,7 +54,7 @@ impl Cycle<'_> {
         claims.settled.is_empty()
             && claims.pending.is_empty()
             && !shape.has_volumes()
-            && !self.plans.nominations.have_rules()
+            && !self.plans.nominations.must_be_apart_from(&shape.labels)
             && self.plans.nominations.get(&pod.uid).is_none()
             && (self.plans.nominations.is_empty() || !has_rules())
     }

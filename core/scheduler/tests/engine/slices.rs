@@ -1,12 +1,14 @@
 //! What a slice of work counts, and what is kept of that which took longer.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use model::claim::{Amount, Claim, Wish};
-use model::pod::Pod;
+use model::pod::{Pod, PodTerm, Shape};
+use scheduler::engine::Input;
 
-use crate::lanes::Backwards;
+use crate::lanes::{Backwards, selector};
 use crate::preemption::running;
 use crate::world::{World, claim, gpu_class, gpus, node, pod, world};
 
@@ -123,4 +125,34 @@ fn preemption_that_takes_long_is_considered_while_others_have_their_turns() {
     world.turn();
     assert_eq!(at_once.evicted(), ["p7-2", "p7-3"]);
     assert_eq!(world.evicted(), at_once.evicted());
+}
+
+#[test]
+fn answers_are_kept_for_pods_that_a_nominee_with_rules_does_not_concern() {
+    let of_app = |pod: Pod, app: &str, is_apart: bool| {
+        let labels = BTreeMap::from([("app".into(), app.into())]);
+        let term = PodTerm {
+            selector: selector(app),
+            namespaces: vec!["default".into()],
+            namespace_selector: None,
+            key: "host".into(),
+        };
+        let apart = if is_apart { vec![term] } else { Vec::new() };
+        Pod { shape: Arc::new(Shape { labels, apart, ..Shape::clone(&pod.shape) }), ..pod }
+    };
+    let mut world = full_nodes();
+    world.lingering = true;
+    world.add_pod(of_app(Pod { priority: 10, ..pod("urgent", 2_000, &[]) }, "db", true));
+    world.settle();
+    assert!(!world.evicted().is_empty() || world.pods["uid-urgent"].nominated_node.is_some());
+    world.fact(node("free", 4_000));
+    let mut work = |app: &str, name: &str| {
+        world.add_pod(of_app(pod(name, 100, &[]), app, false));
+        world.engine.handle(world.now, Input::Turn { attempts: 1 });
+        world.engine.work_done()
+    };
+    assert!(work("web", "web-0") >= NODES as u64 * 500, "all nodes are looked at");
+    assert!(work("web", "web-1") < NODES as u64 * 100, "they are known");
+    assert!(work("db", "db-0") >= NODES as u64 * 500, "the nominee must be apart from it");
+    assert!(work("db", "db-1") >= NODES as u64 * 500);
 }
