@@ -1,8 +1,11 @@
 //! What is told of groups, and noted on them.
 
+use std::sync::Arc;
+
 use cluster::change::{Change, GroupChange};
 use model::group::{Group, GroupId};
-use model::pod::Pod;
+use model::node::{Operator, Requirement};
+use model::pod::{LabelSelector, Pod, Resources, Shape, Spread};
 use model::workload::{Workload, WorkloadGroup, WorkloadId};
 use scheduler::engine::{Announcement, Effect, Input};
 use scheduler::news::GangOutcome;
@@ -97,6 +100,54 @@ fn a_member_that_fits_nowhere_even_alone_is_named_with_its_reason() {
                 room for 1 of 2, insufficient cpu: 6 needed, 4 free; \
                 pod m1: 0/1 nodes are available: 1 Insufficient cpu";
     assert!(world.told.iter().any(|line| line == told), "{:?}", world.told);
+}
+
+#[test]
+fn memory_that_a_group_lacks_is_told_in_units_that_people_use() {
+    for (each, told) in [(3 << 29, "3Gi needed, 1Gi free"), (700 << 20, "1400Mi needed, 1Gi free")] {
+        let mut world = gang_world();
+        world.fact(node_in("r0", "a", 4_000));
+        world.fact(group(2, false));
+        for name in ["m0", "m1"] {
+            let pod = member(name);
+            let requests = Resources { memory: each, ..pod.shape.requests.clone() };
+            let shape = Shape { requests, ..Shape::clone(&pod.shape) };
+            world.add_pod(Pod { shape: Arc::new(shape), ..pod });
+        }
+        world.settle();
+        let line = world.told.iter().find(|line| line.starts_with("group gang: ")).expect("it is told");
+        assert!(line.contains(&format!("insufficient memory: {told}")), "{line}");
+    }
+}
+
+#[test]
+fn a_spread_rule_that_keeps_members_off_is_named_with_its_topology_key() {
+    let mut world = gang_world();
+    for (rack, name) in [("r0", "a"), ("r1", "b")] {
+        world.fact(node_in(rack, name, 3_000));
+    }
+    world.add_pod(Pod { node: Some("a".into()), ..pod("other", 3_000, &[]) });
+    world.fact(group(3, false));
+    let requirement = Requirement { key: "app".into(), operator: Operator::In, values: vec!["train".into()] };
+    let spread = Spread {
+        max_skew: 1,
+        key: "rack".into(),
+        required: true,
+        selector: LabelSelector::All(vec![requirement]),
+        min_domains: 1,
+        honor_affinity: true,
+        honor_taints: false,
+    };
+    for name in ["m0", "m1", "m2"] {
+        let pod = member(name);
+        let labels = [("app".into(), "train".into())].into();
+        let shape = Shape { spread: vec![spread.clone()], labels, ..Shape::clone(&pod.shape) };
+        world.add_pod(Pod { shape: Arc::new(shape), ..pod });
+    }
+    world.settle();
+    let line = world.told.iter().find(|line| line.starts_with("group gang: ")).expect("it is told");
+    let named = "node(s) didn't match pod topology spread constraints (topologyKey rack)";
+    assert!(line.contains(named), "{line}");
 }
 
 fn own_workload(groups: &[(&str, u32)]) -> Change {
