@@ -33,6 +33,7 @@ mod lanes;
 mod negotiation;
 mod negotiation_contention;
 mod negotiation_gangs;
+mod negotiation_preemption;
 mod own_words;
 mod preemption;
 mod preemption_story;
