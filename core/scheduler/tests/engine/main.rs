@@ -34,6 +34,7 @@ mod negotiation;
 mod negotiation_contention;
 mod negotiation_gangs;
 mod negotiation_preemption;
+mod negotiation_quiet;
 mod negotiation_work;
 mod own_words;
 mod preemption;
