@@ -7,11 +7,13 @@ use convert::context_owner;
 use model::identity::NodeName;
 use model::pod::PodId;
 use objects::Object;
+use objects::resource::claim::ResourceClaim;
+use objects::resource::class::DeviceClass;
 use objects::supercargo::control;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use serde_json::json;
 
-use crate::request::{ApiCall, Next, RequestError, Seen, Verb, call, open_claim, update};
+use crate::request::{ApiCall, Next, RequestError, Seen, Verb, call, is_protected, open_claim, update};
 
 /// What comes next to tell where a pod may go and is to go.
 pub(crate) fn negotiate(
@@ -62,7 +64,7 @@ pub(crate) fn ask_back(seen: &Seen<'_>, uid: &str) -> Result<Next, RequestError>
     if is_leaving && claim.status.reserved_for.is_empty() {
         return Ok(Next::Done);
     }
-    match control::form(&claim) {
+    match form(seen, &claim) {
         control::Form::Fields => claim.status.deallocation_requested = true,
         control::Form::Annotations if !is_leaving => {
             control::note_leaving(&mut claim);
@@ -74,4 +76,26 @@ pub(crate) fn ask_back(seen: &Seen<'_>, uid: &str) -> Result<Next, RequestError>
     }
     claim.status.reserved_for.clear();
     Ok(Next::Last(update(&claim, Some("status"))))
+}
+
+/// Whether a driver's controller allocated a claim, even if the name of the controller was lost: no scheduler allocates a claim that is
+/// not protected.
+pub(crate) fn is_of_driver(seen: &Seen<'_>, claim: &ResourceClaim) -> bool {
+    !control::controller(claim).is_empty()
+        || (!is_protected(claim) && classes_of(seen, claim).any(control::is_controlled))
+}
+
+/// How a claim is asked back. Where the name of the controller was lost, its class says which form the server keeps.
+fn form(seen: &Seen<'_>, claim: &ResourceClaim) -> control::Form {
+    if !control::controller(claim).is_empty() {
+        return control::form(claim);
+    }
+    let named = classes_of(seen, claim).find_map(|class| control::of_class(class).ok().flatten());
+    named.map_or_else(|| control::form(claim), |named| named.form)
+}
+
+/// The classes that a claim asks for devices of. A controller allocates only what is asked for without alternatives.
+fn classes_of<'o>(seen: &Seen<'o>, claim: &ResourceClaim) -> impl Iterator<Item = &'o DeviceClass> {
+    let requests = claim.spec.devices.requests.iter();
+    requests.filter_map(|request| (seen.class)(&request.exactly.as_ref()?.device_class_name))
 }

@@ -19,8 +19,8 @@ use objects::resource::claim::ResourceClaim;
 use objects::resource::class::DeviceClass;
 use objects::scheduling::pod_group::PodGroup;
 use objects::supercargo::annotations::{BOUND_TOGETHER, NOT_BOUND_TOGETHER};
+use objects::supercargo::noted_groups;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
-use objects::supercargo::{control, noted_groups};
 use objects::{Object, Time};
 use scheduler::write::{Consumer, Preemptor, WaitReason, Write};
 use serde_json::{Value, json};
@@ -363,11 +363,16 @@ pub(crate) fn ready(claim: &mut ResourceClaim, result: &AllocationResult) -> Opt
 
 /// Keeps a claim that has devices from vanishing, and says whether nothing did.
 pub(crate) fn protect(claim: &mut ResourceClaim) -> bool {
-    let is_bare = !claim.metadata.finalizers.iter().any(|one| one == CLAIM_FINALIZER);
+    let is_bare = !is_protected(claim);
     if is_bare {
         claim.metadata.finalizers.push(CLAIM_FINALIZER.to_owned());
     }
     is_bare
+}
+
+/// Whether a scheduler keeps a claim from vanishing, as it does before it allocates it.
+pub(crate) fn is_protected(claim: &ResourceClaim) -> bool {
+    claim.metadata.finalizers.iter().any(|one| one == CLAIM_FINALIZER)
 }
 
 /// The claim of a write, if it can still be given something.
@@ -379,7 +384,8 @@ pub(crate) fn open_claim(seen: &Seen<'_>, uid: &str) -> Result<ResourceClaim, Re
     Ok(claim.clone())
 }
 
-/// Leaves a claim without devices; what kept it from vanishing stays, and does no harm.
+/// Leaves a claim without devices; what kept it from vanishing stays, and does no harm. What a driver's controller allocated is asked
+/// back from it.
 fn deallocate(seen: &Seen<'_>, uid: &str, user: Option<&str>) -> Result<Next, RequestError> {
     let mut claim = open_claim(seen, uid)?;
     if claim.status.allocation.is_none() {
@@ -389,7 +395,7 @@ fn deallocate(seen: &Seen<'_>, uid: &str, user: Option<&str>) -> Result<Next, Re
     if is_used || seen.users.iter().any(|pod| is_at_work(pod, &claim)) {
         return Err(RequestError::Used);
     }
-    if !control::controller(&claim).is_empty() {
+    if negotiation::is_of_driver(seen, &claim) {
         return negotiation::ask_back(seen, uid);
     }
     claim.status.allocation = None;

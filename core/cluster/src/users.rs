@@ -87,10 +87,19 @@ impl Facts {
     /// Whether a controller of a driver gives a claim its devices, or is to.
     #[must_use]
     pub fn is_controlled(&self, state: &ClaimState) -> bool {
-        let control = &state.control;
-        control.controller.is_some()
-            || control.leaving
-            || (state.allocation.is_none() && self.controls(&state.wish).next().is_some())
+        let is_to_be_given = || state.allocation.is_none() && self.controls(&state.wish).next().is_some();
+        state.control.leaving || self.is_of_driver(state) || is_to_be_given()
+    }
+
+    /// Whether a controller of a driver gave a claim what it has.
+    ///
+    /// An allocation may lack the name of the controller that wrote it: an API server of Kubernetes drops the field, and an annotation
+    /// can be lost. A scheduler protects a claim before it allocates it, so what a claim of such a class has without that protection
+    /// is the driver's.
+    #[must_use]
+    pub fn is_of_driver(&self, state: &ClaimState) -> bool {
+        let is_nameless = || !state.protected && self.controls(&state.wish).next().is_some();
+        state.allocation.is_some() && (state.control.controller.is_some() || is_nameless())
     }
 
     /// Whether a pod may use devices: those of claims, or such that stand for what it asks for by name.

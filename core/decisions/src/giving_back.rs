@@ -144,15 +144,16 @@ pub fn kept(
 /// What speaks against it by who gave the devices.
 fn by_driver(facts: &Facts, why: Why, state: &ClaimState) -> Option<Kept> {
     let control = &state.control;
-    let is_of_driver = facts.is_controlled(state);
-    let is_for_good = control.controller.is_some() && control.immediate;
+    let is_controlled = facts.is_controlled(state);
+    let is_of_driver = facts.is_of_driver(state);
+    let is_for_good = is_of_driver && control.immediate;
     match why {
         Why::PodGone | Why::NotBound | Why::BindRefused | Why::Unused | Why::BlocksOwnGang => {
-            is_of_driver.then_some(Kept::OfDriver)
+            is_controlled.then_some(Kept::OfDriver)
         }
         Why::Preempted | Why::LostClash | Why::NotReady => None,
         Why::BlocksOwnPod => is_for_good.then_some(Kept::OfDriver),
-        Why::NegotiationFailed if control.controller.is_none() => Some(Kept::OfOurs),
+        Why::NegotiationFailed if !is_of_driver => Some(Kept::OfOurs),
         Why::NegotiationFailed => (is_for_good || control.leaving).then_some(Kept::OfDriver),
         Why::DriverAsked => (!control.leaving).then_some(Kept::OfOurs),
     }

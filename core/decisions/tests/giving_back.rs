@@ -7,7 +7,7 @@ use cluster::facts::Facts;
 use decisions::giving_back::{Kept, Why, kept};
 use decisions::underway::{Tie, Underway};
 use gates::Gates;
-use model::claim::{Claim, ClaimControl, ClaimId, ClaimSpec};
+use model::claim::{Amount, Ask, Claim, ClaimControl, ClaimId, ClaimSpec, Class, Control, Request, Wish};
 use model::pod::Pod;
 
 /// What is being written for the pod `uid-p`.
@@ -134,5 +134,45 @@ fn nothing_is_taken_that_another_uses_or_that_is_asked_for_whatever_the_reason()
             (why == Why::Unused).then_some(Kept::Deleting),
             "{why:?}"
         );
+    }
+}
+
+/// A claim of a class whose devices a driver's controller gives, allocated without a word of who did it.
+fn nameless(protected: bool, immediate: bool, leaving: bool) -> ClaimState {
+    let ask = Ask {
+        class: "lent".into(),
+        selectors: Vec::new(),
+        amount: Amount::Exactly(1),
+        admin_access: None,
+        tolerations: Vec::new(),
+        capacity: None,
+        derived: Vec::new(),
+    };
+    let requests = vec![Request { name: "one".into(), wish: Wish::Exactly(ask) }];
+    let wish = Arc::new(Claim { id: id(), spec: ClaimSpec { requests, ..ClaimSpec::default() } });
+    let control = ClaimControl { controller: None, immediate, leaving, shareable: false };
+    ClaimState { wish, protected, control, ..claim() }
+}
+
+#[test]
+fn an_allocation_whose_controller_lost_its_name_is_the_drivers_unless_a_scheduler_protects_the_claim() {
+    let told = |why: Why, state: &ClaimState, is_known: bool| {
+        let mut facts = Facts::new(Gates::all_on());
+        if is_known {
+            let control = Some(Arc::new(Control { controller: "driver.example.com".into(), suitable: None }));
+            facts.apply_class(Class { name: "lent".into(), control, ..Class::default() });
+        }
+        facts.claims.apply(state.clone());
+        kept(&facts, &NOTHING, why, &id(), Some(&"uid-p".into()))
+    };
+    for why in Why::ALL {
+        for (immediate, leaving) in [(false, false), (true, false), (false, true)] {
+            let (state, named) = (nameless(false, immediate, leaving), of_driver(immediate, leaving));
+            assert_eq!(told(why, &state, true), verdict(why, &named, &NOTHING), "{why:?}");
+        }
+        let (ours, plain) = (nameless(true, false, false), verdict(why, &claim(), &NOTHING));
+        assert_eq!(told(why, &ours, true), plain, "{why:?}: a scheduler allocated it");
+        let unknown = nameless(false, false, false);
+        assert_eq!(told(why, &unknown, false), plain, "{why:?}: no driver is to be asked");
     }
 }

@@ -4,6 +4,7 @@ use model::claim::ClaimId;
 use model::pod::PodId;
 use model::timestamp::Timestamp;
 use objects::resource::claim::ResourceClaim;
+use objects::resource::class::DeviceClass;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use scheduler::write::Write;
 use scheduling::request::{Next, RequestError, Seen, Verb, next};
@@ -31,6 +32,16 @@ fn context(owner: &str, selected: &str) -> Value {
 }
 
 fn ask(write: &Write, claim: Option<&Value>, context: Option<&Value>) -> Result<Next, RequestError> {
+    ask_with(write, claim, context, None)
+}
+
+/// The same with a class that all claims name.
+fn ask_with(
+    write: &Write,
+    claim: Option<&Value>,
+    context: Option<&Value>,
+    class: Option<&DeviceClass>,
+) -> Result<Next, RequestError> {
     let claim: Option<ResourceClaim> = claim.map(|one| serde_json::from_value(one.clone()).expect("a claim"));
     let context: Option<PodSchedulingContext> =
         context.map(|one| serde_json::from_value(one.clone()).expect("a context"));
@@ -42,7 +53,7 @@ fn ask(write: &Write, claim: Option<&Value>, context: Option<&Value>) -> Result<
         context: context.as_ref(),
         volume: None,
         volume_claim: None,
-        class: &|_| None,
+        class: &|_| class,
         now: Timestamp::from_micros(0),
         allocation_times: false,
     };
@@ -119,4 +130,41 @@ fn with_annotations_it_is_said_first_and_the_pod_lets_go_then() {
     assert!(second.body["status"].get("reservedFor").is_none());
     assert!(second.body["status"].get("deallocationRequested").is_none(), "a real server has no such field");
     assert_eq!(ask(&ask_back(), Some(&second.body), None), Ok(Next::Done));
+}
+
+/// A claim of a class that is allocated, and nothing says by whom.
+fn nameless(finalizers: &Value) -> Value {
+    let mut claim = claim(&json!({}), &json!({ "allocation": { "devices": {} }, "reservedFor": users() }));
+    claim["metadata"]["finalizers"] = finalizers.clone();
+    claim["spec"] =
+        json!({ "devices": { "requests": [{ "name": "r", "exactly": { "deviceClassName": "lent" } }] } });
+    claim
+}
+
+#[test]
+fn what_a_driver_allocated_is_asked_back_even_if_its_name_was_lost() {
+    let class = |value| serde_json::from_value::<DeviceClass>(value).expect("a class");
+    let noted = class(json!({ "metadata": { "annotations": { "supercargo.dev/controller-name": "d" } } }));
+    let fields = class(json!({ "spec": { "controllerName": "d" } }));
+    let lost = nameless(&json!(["d/deletion-protection"]));
+    let asked = |claim: &Value, class: &DeviceClass| ask_with(&ask_back(), Some(claim), None, Some(class));
+
+    let Ok(Next::Then(first)) = asked(&lost, &noted) else { unreachable!("two calls") };
+    assert_eq!(first.body["metadata"]["annotations"]["supercargo.dev/deallocation-requested"], "true");
+    let Ok(Next::Last(second)) = asked(&first.body, &noted) else { unreachable!("one call") };
+    let status = &second.body["status"];
+    assert!(status.get("allocation").is_some() && status.get("reservedFor").is_none(), "{status}");
+    assert_eq!(asked(&second.body, &noted), Ok(Next::Done), "the rest is the driver's");
+
+    let Ok(Next::Last(call)) = asked(&lost, &fields) else { unreachable!("one call") };
+    assert_eq!(call.body["status"], json!({ "allocation": {}, "deallocationRequested": true }));
+
+    // A scheduler allocated it before its class named a controller.
+    let ours = nameless(&json!(["resource.kubernetes.io/delete-protection"]));
+    for class in [Some(&noted), Some(&fields), None] {
+        let Ok(Next::Last(call)) = ask_with(&ask_back(), Some(&ours), None, class) else {
+            unreachable!("one call")
+        };
+        assert!(call.body.get("status").is_none_or(|status| status.get("allocation").is_none()));
+    }
 }

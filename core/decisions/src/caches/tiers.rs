@@ -214,6 +214,12 @@ impl Tiers {
         numbered.filter(|(_, tier)| !tier.fit.is_empty())
     }
 
+    /// The nodes of a tier that will do, the best first, with their scores.
+    pub(crate) fn seats(&self, tier: u32) -> impl Iterator<Item = (i64, NodeIdx)> {
+        let tier = self.tiers.get(tier as usize);
+        tier.into_iter().flat_map(|tier| &tier.best).map(|(score, at)| (-score, *at))
+    }
+
     /// Whether a label tells nodes apart too finely for tiers.
     pub(crate) fn is_fine(&self, key: &str) -> bool {
         self.keys.iter().any(|known| *known.key == *key && known.is_fine)

@@ -30,7 +30,7 @@ impl Cycle<'_> {
             return None;
         }
         let open = PodClaims { settled: Vec::new(), ..claims.clone() };
-        if !claims.pending.is_empty() || idle.iter().any(|state| state.control.controller.is_some()) {
+        if !claims.pending.is_empty() || idle.iter().any(|state| self.facts.is_of_driver(state)) {
             let idle: Vec<Arc<ClaimState>> = idle.into_iter().cloned().collect();
             return self.one_in_the_way(pod, &idle, &open, candidates);
         }
@@ -70,7 +70,7 @@ impl Cycle<'_> {
             // What it has is of no use while the rest cannot be had anywhere, and others may wait for it while they have the
             // rest. If only devices are lacking that the scheduler gives, those that it gave before need not be asked for again.
             let is_idle =
-                |state: &&Arc<ClaimState>| !open.pending.is_empty() || state.control.controller.is_some();
+                |state: &&Arc<ClaimState>| !open.pending.is_empty() || self.facts.is_of_driver(state);
             away.extend(idle.iter().filter(is_idle));
         }
         away.sort_by_key(|state| state.wish.id.clone());

@@ -34,6 +34,12 @@ impl Selections {
         self.of.get(pod)
     }
 
+    /// The nodes that are chosen for others than a pod, and for how many.
+    pub(crate) fn counts<'s>(&'s self, pod: &'s str) -> impl Iterator<Item = (&'s NodeName, usize)> {
+        let own = self.of.get(pod);
+        self.at.iter().map(move |(node, pods)| (node, pods.len() - usize::from(own == Some(node))))
+    }
+
     /// Uids of the other pods that a node is chosen for.
     pub(crate) fn others_at<'s>(&'s self, node: &str, pod: &'s str) -> impl Iterator<Item = &'s PodUid> {
         self.at.get(node).into_iter().flatten().filter(move |other| ***other != *pod)
@@ -51,6 +57,7 @@ mod tests {
             let (pod, node) = (PodUid::from(pod), node.map(NodeName::from));
             selections.set(&pod, node.as_ref());
             let count = |node: &str| selections.others_at(node, "x").count();
+            assert!(selections.counts("x").all(|(node, others)| others == count(node)));
             (selections.of(&pod).map(ToString::to_string), count("a"), count("b"))
         };
         assert_eq!(choose("p", Some("a")), (Some("a".to_owned()), 1, 0));

@@ -45,6 +45,11 @@ impl Cycle<'_> {
     /// Whether answers for the pod can be shared: no volumes, no claims that have devices, and no nominee that means something to it
     /// besides the room that it takes.
     pub(crate) fn is_alike_to_others(&self, pod: &Pod, claims: &PodClaims, profile: &Profile) -> bool {
+        claims.pending.is_empty() && self.is_alike_but_for_drivers(pod, claims, profile)
+    }
+
+    /// The same whatever drivers say of nodes.
+    pub(crate) fn is_alike_but_for_drivers(&self, pod: &Pod, claims: &PodClaims, profile: &Profile) -> bool {
         let shape = &pod.shape;
         let has_rules = || {
             !(shape.spread.is_empty() && shape.near.is_empty() && shape.apart.is_empty())
@@ -52,7 +57,6 @@ impl Cycle<'_> {
                 || self.companions_of(shape, profile).is_some()
         };
         claims.settled.is_empty()
-            && claims.pending.is_empty()
             && !shape.has_volumes()
             && !self.plans.nominations.must_be_apart_from(&shape.labels)
             && self.plans.nominations.get(&pod.uid).is_none()
@@ -66,6 +70,23 @@ impl Cycle<'_> {
         claims: &PodClaims,
         profile: &Arc<Profile>,
     ) -> Result<Option<Choice>, Box<PodRefusal>> {
+        let mut kind = self.seen_kind(pod, claims, profile);
+        let companions = self.companions_of(&pod.shape, profile);
+        let found = self.best_of_kind(&mut kind, pod, claims, companions.as_ref());
+        let chosen = found.and_then(|at| {
+            let allocations = kind.get(at)?.allocations.clone();
+            Some(choice(pod, filters::node_of(self.facts.nodes.get(at)), claims, allocations))
+        });
+        self.caches.kinds.push(kind);
+        let pods = AlikePods { pod, claims, profile, companions: companions.as_ref() };
+        match self.caches.refusals.refused(pods, self.moment()).filter(|_| chosen.is_none()) {
+            Some(refusal) => Err(Box::new(refusal.clone()).for_claims(claims)),
+            None => Ok(chosen),
+        }
+    }
+
+    /// What is known by now for pods like this one, taken out of the list.
+    pub(crate) fn seen_kind(&mut self, pod: &Pod, claims: &PodClaims, profile: &Arc<Profile>) -> PodKind {
         let mut kind = self.kind_of(pod, claims, profile);
         self.heed_images(&mut kind);
         let now = self.facts.touches.now();
@@ -81,18 +102,7 @@ impl Cycle<'_> {
         }
         self.look_at_all(&mut kind, nodes, claims);
         kind.seen = Some(now);
-        let companions = self.companions_of(&pod.shape, profile);
-        let found = self.best_of_kind(&mut kind, pod, claims, companions.as_ref());
-        let chosen = found.and_then(|at| {
-            let allocations = kind.get(at)?.allocations.clone();
-            Some(choice(pod, filters::node_of(self.facts.nodes.get(at)), claims, allocations))
-        });
-        self.caches.kinds.push(kind);
-        let pods = AlikePods { pod, claims, profile, companions: companions.as_ref() };
-        match self.caches.refusals.refused(pods, self.moment()).filter(|_| chosen.is_none()) {
-            Some(refusal) => Err(Box::new(refusal.clone()).for_claims(claims)),
-            None => Ok(chosen),
-        }
+        kind
     }
 
     /// The best of all nodes that will do; nothing also if that cannot be told by what is kept.

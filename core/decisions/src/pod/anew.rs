@@ -28,16 +28,16 @@ impl Cycle<'_> {
         claims: &PodClaims,
         profile: &Profile,
     ) -> Result<Choice, Box<PodRefusal>> {
-        self.best_anew(pod, claims, profile, 1).map(|(best, _)| best)
+        self.openings_anew(pod, claims, profile).map(|(best, _)| best)
     }
 
-    /// The best node for a pod, with nothing known about any, and all that will do, the best first and at most so many.
-    pub(crate) fn best_anew(
+    /// The best node for a pod, with nothing known about any. If drivers are to be asked about the pod, all that will do come with it,
+    /// the best first.
+    pub(crate) fn openings_anew(
         &mut self,
         pod: &Pod,
         claims: &PodClaims,
         profile: &Profile,
-        most: usize,
     ) -> Result<(Choice, Vec<NodeIdx>), Box<PodRefusal>> {
         let settings = &profile.filters;
         let companions = self.companions_of(&pod.shape, profile);
@@ -56,24 +56,25 @@ impl Cycle<'_> {
         self.caches.work.spend(tally.nodes as u64 * work::NODE);
         let depends_on_devices =
             self.alternatives_weight(profile, claims) != 0 || self.readiness_weight(profile, claims) != 0;
-        let compares_devices = most == 1 && depends_on_devices;
-        let candidates = if compares_devices {
-            candidates
+        let asks_drivers = !claims.pending.is_empty();
+        let compares_devices = !asks_drivers && depends_on_devices;
+        let scored = if compares_devices {
+            None
         } else {
-            let scored = self.scored(pod, candidates, &[], companions, profile);
-            if claims.pending.is_empty() {
-                best_first(scored)
-            } else {
-                self.apart_from_others(pod, scored, settings)
-            }
+            Some(self.scored(pod, candidates.clone(), &[], companions, profile))
         };
-        let Found { nodes: mut found, others } =
-            self.find_devices(&candidates, claims, if compares_devices { usize::MAX } else { most });
+        let scores =
+            scored.iter().flatten().filter(|_| asks_drivers).map(|(score, at)| (*at, *score)).collect();
+        let candidates = scored.map_or(candidates, best_first);
+        let most = if asks_drivers || compares_devices { usize::MAX } else { 1 };
+        let Found { nodes: mut found, others } = self.find_devices(&candidates, claims, most);
         for (at, none) in others {
             tally.refuse_devices(at, &filters::node_of(self.facts.nodes.get(at)).name, none, claims);
         }
         if compares_devices {
             found = self.best_of(pod, claims, found, companions, profile).into_iter().collect();
+        } else if asks_drivers {
+            found = self.in_order_for_drivers((pod, claims), profile, found, &scores);
         }
         if let Some((best, allocations)) = found.first_mut() {
             let node = filters::node_of(self.facts.nodes.get(*best));

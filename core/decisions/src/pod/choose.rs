@@ -1,6 +1,5 @@
 //! The best node for a pod: the one that it is nominated for, the one that is known for pods like it, or one that is found anew.
 
-use cluster::nodes::NodeIdx;
 use model::identity::NodeName;
 use model::node::Node;
 use model::pod::Pod;
@@ -9,7 +8,6 @@ use crate::caches::refusals::AlikePods;
 use crate::cycle::Cycle;
 use crate::devices::wakes::add_node;
 use crate::filters;
-use crate::profile::Profile;
 use crate::values::choice::{Choice, choice};
 use crate::values::filter_set::Filter;
 use crate::values::no_devices::NoDevices;
@@ -81,20 +79,6 @@ impl Cycle<'_> {
         let chosen = self.choose(pod);
         self.facts.rewind(mark);
         chosen.ok()
-    }
-
-    /// All nodes that would do for a pod of which some claims are to be negotiated about.
-    pub(crate) fn choose_negotiated(
-        &mut self,
-        pod: &Pod,
-        claims: &PodClaims,
-        profile: &Profile,
-    ) -> Result<Choice, Box<PodRefusal>> {
-        let (mut best, nodes) = self.best_anew(pod, claims, profile, usize::MAX)?;
-        let name = |at: &NodeIdx| filters::node_of(self.facts.nodes.get(*at)).name.clone();
-        let nodes = nodes.iter().map(name).collect();
-        best.negotiation = Some(Box::new(Openings { pending: claims.pending.clone(), nodes }));
-        Ok(best)
     }
 
     /// The node of a pod that was bound by hand; its claims have devices to come.

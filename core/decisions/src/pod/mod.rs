@@ -10,6 +10,7 @@ mod companions;
 pub mod comparison;
 mod nominated;
 mod nominees;
+mod openings;
 mod ranking;
 mod relations;
 mod selected;

@@ -30,6 +30,8 @@ pub(crate) struct Unit {
     pub(crate) candidate: Candidate,
     /// The best, its score, and what its devices are worth; nothing if none has devices.
     pub(crate) seat: Option<(NodeIdx, i64, i64)>,
+    /// The tier whose nodes it stands for, but for exceptions; nothing if it is one.
+    tier: Option<u32>,
 }
 
 impl Cycle<'_> {
@@ -130,7 +132,7 @@ impl Relations {
                 Found::Seat(score) => Some((*at, score, membership.traits().worth)),
             };
             *left_out.entry(membership.tier()).or_default() += 1;
-            units.push(Unit { candidate: (*at).into(), seat });
+            units.push(Unit { candidate: (*at).into(), seat, tier: None });
         }
         for (number, tier) in kind.tiers.fitting() {
             let all = if only_with_devices { tier.best.len() } else { tier.fit.len() };
@@ -143,8 +145,19 @@ impl Relations {
             let seat = best.map(|(score, at)| (*at, -score, tier.traits.worth));
             let example = seat.map(|(at, ..)| at).or_else(|| tier.fit.iter().copied().find(is_like_others));
             let at = example.expect("a tier stands for the nodes that it has");
-            units.push(Unit { candidate: Candidate { at, stands_for }, seat });
+            units.push(Unit { candidate: Candidate { at, stands_for }, seat, tier: Some(number) });
         }
         units
+    }
+
+    /// The nodes with devices that a unit stands for, the best first, and their scores.
+    pub(crate) fn seats_of<'k>(
+        &'k self,
+        kind: &'k PodKind,
+        unit: &'k Unit,
+    ) -> impl Iterator<Item = (i64, NodeIdx)> + 'k {
+        let alone = unit.seat.filter(|_| unit.tier.is_none()).map(|(at, score, _)| (score, at));
+        let tier = unit.tier.into_iter().flat_map(|tier| kind.tiers.seats(tier));
+        alone.into_iter().chain(tier.filter(|(_, at)| !self.exceptions.contains(at)))
     }
 }

@@ -7,12 +7,20 @@
 use std::cmp::Reverse;
 
 use cluster::nodes::NodeIdx;
+use model::allocation::Allocation;
 use model::pod::Pod;
+use rustc_hash::FxHashMap;
 
 use crate::cycle::Cycle;
 use crate::filters::{self, FilterSettings, node_of};
-use crate::values::lot::mix;
+use crate::profile::Profile;
+use crate::scores::ready_devices;
+use crate::values::lot::Lot;
 use crate::values::openings::NODES_MAX;
+use crate::values::pod_claims::PodClaims;
+
+/// A node with the devices that it has for claims which we allocate.
+type Place = (NodeIdx, Vec<Allocation>);
 
 impl Cycle<'_> {
     /// Nodes in the order in which they are chosen for a pod that is negotiated about: those first that have room for it beside the
@@ -24,18 +32,42 @@ impl Cycle<'_> {
         scored: Vec<(i64, NodeIdx)>,
         settings: &FilterSettings,
     ) -> Vec<NodeIdx> {
-        let name = |at: NodeIdx| &node_of(self.facts.nodes.get(at)).name;
-        let mut ranked = scored;
-        ranked.sort_by_cached_key(|(score, at)| {
-            let others = self.plans.selections.others_at(name(*at), &pod.uid).count();
-            (Reverse(*score), others, mix(&[&pod.uid, name(*at)]), *at)
-        });
-        let mut ranked: Vec<NodeIdx> = ranked.into_iter().map(|(_, at)| at).collect();
+        let selections = &self.plans.selections;
+        let others = selections.counts(&pod.uid);
+        let others: FxHashMap<NodeIdx, usize> =
+            others.filter_map(|(node, count)| Some((self.facts.nodes.find(node)?, count))).collect();
+        let lot = Lot::of(&[&pod.uid]);
+        let key = |(score, at): (i64, NodeIdx)| {
+            let others = others.get(&at).copied().unwrap_or_default();
+            (Reverse(score), others, lot.drawn(&node_of(self.facts.nodes.get(at)).name), at)
+        };
+        let mut ranked: Vec<_> = scored.into_iter().map(key).collect();
+        ranked.sort_unstable();
+        let mut ranked: Vec<NodeIdx> = ranked.into_iter().map(|(.., at)| at).collect();
         // No more than these are named to drivers, so nothing has to be known about the rest.
         let rest = ranked.split_off(ranked.len().min(NODES_MAX));
         let (roomy, crowded): (Vec<_>, Vec<_>) =
             ranked.into_iter().partition(|at| self.has_room_beside(pod, *at, settings));
         [roomy, rest, crowded].concat()
+    }
+
+    /// Nodes with devices in the order in which they are chosen for a pod that is negotiated about, by what they score without these.
+    pub(crate) fn in_order_for_drivers(
+        &self,
+        (pod, claims): (&Pod, &PodClaims),
+        profile: &Profile,
+        found: Vec<Place>,
+        scores: &FxHashMap<NodeIdx, i64>,
+    ) -> Vec<Place> {
+        let weight = self.readiness_weight(profile, claims);
+        let score = |(at, found): &Place| {
+            let ready = if weight == 0 { 0 } else { weight * ready_devices::score(found) };
+            (scores.get(at).copied().unwrap_or_default() + ready, *at)
+        };
+        let scored = found.iter().map(score).collect();
+        let mut found: FxHashMap<NodeIdx, Vec<Allocation>> = found.into_iter().collect();
+        let ranked = self.apart_from_others(pod, scored, &profile.filters);
+        ranked.into_iter().map(|at| (at, found.remove(&at).unwrap_or_default())).collect()
     }
 
     /// Whether there is room for a pod on a node beside the others that it is chosen for.

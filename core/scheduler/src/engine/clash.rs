@@ -29,7 +29,7 @@ impl Engine {
     pub(super) fn notice_rival(&mut self, state: &ClaimState, shown: Shown) {
         let id = &state.wish.id;
         // A driver's controller gives what is its own.
-        if state.control.controller.is_some() {
+        if self.facts.is_of_driver(state) {
             return;
         }
         if shown != Shown::Watch || state.allocation.is_none() || self.facts.claims.allocation(id).is_some() {

@@ -5,12 +5,16 @@ use std::sync::Arc;
 use cluster::change::Change;
 use cluster::claims::ClaimState;
 use cluster::preparation::{Failed, Preparation};
+use decisions::profile::Profile;
+use decisions::scores::Score;
 use model::device::Binding;
 use model::pod::Pod;
 use scheduler::engine::Input;
 use scheduler::write::{WaitReason, Write};
 
-use crate::world::{World, alternatives, claim, claim_id, engine, gpu_class, gpus_with, node, pod, world};
+use crate::world::{
+    World, alternatives, claim, claim_id, engine, engine_with, gpu_class, gpus_with, node, pod, world,
+};
 
 /// A card on a node that has to be attached before it is used.
 pub fn fabric(node: &str, names: &[&str]) -> Change {
@@ -352,4 +356,36 @@ fn the_condition_of_a_pod_that_waits_says_for_which_device_and_until_when() {
         reason == WaitReason::SchedulerError && message.starts_with("device binding timeout"),
         "what it waits for is told anew: {message}"
     );
+}
+
+/// Where four pods go of which each wants a card, if cards on node-2 are ready, those on node-1 are not, and it counts so much.
+fn placed_with_weight(weight: i64) -> Vec<String> {
+    let mut profile = Profile::named("supercargo");
+    profile.scores.weights.retain(|(score, _)| *score != Score::ReadyDevices);
+    profile.scores.weights.push((Score::ReadyDevices, weight));
+    let mut world = World { engine: engine_with(vec![profile]), ..world() };
+    let cards = ["gpu-0", "gpu-1", "gpu-2", "gpu-3"];
+    let facts = [
+        gpu_class(),
+        node("node-1", 64_000),
+        node("node-2", 8_000),
+        fabric("node-1", &cards),
+        gpus_with("node-2", &cards, &Binding::default()),
+    ];
+    facts.into_iter().for_each(|change| world.fact(change));
+    for at in 0..4 {
+        world.add_claim(claim(&format!("c{at}")));
+        world.add_pod(pod(&format!("p{at}"), 1_000, &[&format!("c{at}")]));
+        world.settle();
+    }
+    let held =
+        |at: usize| world.claims[&claim_id(&format!("c{at}"))].allocation.clone().expect("it has a card");
+    (0..4).map(|at| held(at).held[0].device.pool.to_string()).collect()
+}
+
+#[test]
+fn four_pods_take_the_four_cards_that_are_ready_unless_that_counts_nothing() {
+    assert_eq!(placed_with_weight(3), ["node-2"; 4]);
+    let without = placed_with_weight(0);
+    assert!(without.iter().any(|node| node == "node-1"), "the node with more room is better: {without:?}");
 }

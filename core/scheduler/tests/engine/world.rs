@@ -48,6 +48,8 @@ pub struct World {
     pub lingering: bool,
     /// Counts what is written to claims.
     pub revision: u64,
+    /// Counts writes, and events about pods that wait.
+    pub said: usize,
     /// What the condition of each pod says of why it waits.
     pub conditions: BTreeMap<PodUid, (WaitReason, String)>,
     /// What is negotiated about pods.
@@ -96,6 +98,7 @@ pub fn world() -> World {
         made: 0,
         lingering: false,
         revision: 0,
+        said: 0,
         conditions: BTreeMap::new(),
         contexts: BTreeMap::new(),
         holds_considerations: false,
@@ -263,11 +266,22 @@ pub fn preparation(allocation: &Allocation, now: Timestamp) -> Option<Arc<Prepar
     (!devices.is_empty()).then(|| Arc::new(Preparation { since: Some(now.to_seconds()), devices }))
 }
 
+/// Whether something is written, or is an event that tells why a pod waits.
+fn is_said(effect: &Effect) -> bool {
+    match effect {
+        Effect::Submit(..) | Effect::Announce(Announcement::Negotiating { .. }) => true,
+        Effect::Announce(Announcement::FailedScheduling { is_news, .. }) => *is_news,
+        Effect::Announce(Announcement::Gang(news)) => news.is_news,
+        Effect::Announce(_) | Effect::WakeAt(_) | Effect::Consider(..) => false,
+    }
+}
+
 impl World {
     pub fn tell(&mut self, input: Input) {
         let effects = self.engine.handle(self.now, input);
         self.work_max = self.work_max.max(self.engine.work_done());
         for effect in effects {
+            self.said += usize::from(is_said(&effect));
             match effect {
                 Effect::Submit(id, write) => self.open.push((id, write)),
                 Effect::Announce(Announcement::Scheduled { pod, node, .. }) => {

@@ -1,13 +1,18 @@
 //! Kept answers are those of looking at all nodes anew, on random clusters with every kind of rule about pods.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use cluster::claims::ClaimState;
+use cluster::contexts::PodContext;
 use cluster::facts::Facts;
-use gates::Gates;
-use model::claim::ClaimId;
+use gates::{Gate, Gates};
+use model::claim::{Amount, Ask, Claim, ClaimControl, ClaimId, ClaimSpec, Class, Control, Request, Wish};
 use model::identity::NodeName;
-use model::node::{Node, NodeTerm, Operator, Requirement};
-use model::pod::{LabelSelector, Owner, OwnerKind, Pod, PodTerm, Resources, Shape, Spread};
+use model::node::{Node, NodeSelector, NodeTerm, Operator, Requirement};
+use model::pod::{
+    ClaimSource, LabelSelector, Owner, OwnerKind, Pod, PodClaim, PodTerm, Resources, Shape, Spread,
+};
 use model::timestamp::Timestamp;
 
 use crate::cycle::{Caches, Cycle};
@@ -50,6 +55,9 @@ struct Story {
     pods: u64,
     /// How often kept answers gave a node.
     kept: usize,
+    plans: Plans,
+    /// Whether drivers are asked about pods.
+    negotiates: bool,
 }
 
 const KEYS: [&str; 3] = ["zone", "rack", "kubernetes.io/hostname"];
@@ -71,6 +79,8 @@ impl Story {
             nodes: [6, 20, 45, 90][(seed % 4) as usize],
             pods: 0,
             kept: 0,
+            plans: Plans::default(),
+            negotiates: false,
         };
         (0..story.nodes).for_each(|number| story.node(number));
         for app in 0..3 {
@@ -207,6 +217,74 @@ impl Story {
         }
     }
 
+    /// A pod comes with a claim that a driver is to give something; what is kept must say the same of all nodes as looking anew. Then
+    /// one of them is chosen for it, or it is put there.
+    fn ask(&mut self, shape: Shape) {
+        let name = format!("p{}", self.pods);
+        self.pods += 1;
+        let claim = lent(&name);
+        let source = ClaimSource::Named(claim.wish.id.name.clone());
+        let new = Pod {
+            node: None,
+            claims: vec![PodClaim { name: "lent".into(), source }],
+            ..pod(&name, "", shape)
+        };
+        self.facts.claims.apply(claim);
+        let class = ["anywhere", "racks"][self.below(2) as usize];
+        let control = Control { controller: "d".into(), suitable: (class == "racks").then(in_racks) };
+        self.facts.apply_class(Class {
+            name: "lent".into(),
+            control: Some(control.into()),
+            ..Class::default()
+        });
+        let unsuitable: BTreeSet<Arc<str>> = (0..self.nodes)
+            .filter(|number| number % 3 == self.dice % 4)
+            .map(|number| format!("n{number}").into())
+            .collect();
+        let context = PodContext {
+            pod: new.id.clone(),
+            uid: "c".into(),
+            version: "1".into(),
+            owner: new.uid.clone(),
+            selected: None,
+            potential: Vec::new(),
+            answers: [("lent".into(), unsuitable)].into(),
+        };
+        self.facts.contexts.insert(new.id.clone(), context);
+        self.facts.waiting.insert(new.uid.clone(), Arc::new(new.clone()));
+        let (plans, now) = (self.plans.clone(), Timestamp::from_micros(0));
+        let under_way = (&plans, &NothingUnderway as &dyn Underway);
+        let mut cycle = Cycle::new(&self.settings, &mut self.facts, under_way, &mut self.caches, now);
+        let profile = cycle.settings.profile_of(&new);
+        let claims = cycle.claims_of(&new, &profile).expect("the driver may give something");
+        assert_eq!(claims.pending.len(), 1);
+        let anew = cycle.openings_anew(&new, &claims, &profile).map(|(best, nodes)| (best.node, nodes));
+        let kept = cycle.openings_of_kind(&new, &claims, &profile).map(|(best, nodes)| (best.node, nodes));
+        let whole = cycle.choose(&new);
+        drop(cycle);
+        self.kept += usize::from(kept.is_some());
+        if let Some(kept) = &kept {
+            assert_eq!(anew.as_ref().ok(), Some(kept), "{name} of shape {:?}", new.shape);
+        }
+        match (whole, anew) {
+            (Ok(whole), Ok((best, nodes))) => {
+                assert_eq!(whole.node, best, "{name}");
+                let openings = whole.negotiation.expect("drivers are asked");
+                assert_eq!(openings.nodes.len(), nodes.len(), "{name}");
+                if self.below(2) == 0 {
+                    self.plans.selections.set(&new.uid, Some(&best));
+                } else {
+                    self.facts.waiting.remove(&new.uid);
+                    self.facts.put_pod(Arc::new(Pod { node: Some(best), ..new }));
+                }
+            }
+            (Err(whole), Err(anew)) => {
+                assert_eq!(whole.to_string(), anew.to_string(), "{name}: the same reason")
+            }
+            (whole, anew) => unreachable!("{name}: {whole:?} and {anew:?}"),
+        }
+    }
+
     fn event(&mut self, shapes: &[Shape]) {
         match self.below(20) {
             0 => {
@@ -234,7 +312,7 @@ impl Story {
             }
             _ => {
                 let shape = shapes[self.below(shapes.len() as u64) as usize].clone();
-                self.come(shape);
+                if self.negotiates { self.ask(shape) } else { self.come(shape) }
             }
         }
     }
@@ -244,8 +322,44 @@ fn exists(key: &str) -> LabelSelector {
     LabelSelector::All(vec![Requirement { key: key.into(), operator: Operator::Exists, values: Vec::new() }])
 }
 
+fn lent(pod: &str) -> ClaimState {
+    let ask = Ask {
+        class: "lent".into(),
+        selectors: Vec::new(),
+        amount: Amount::Exactly(1),
+        admin_access: None,
+        tolerations: Vec::new(),
+        capacity: None,
+        derived: Vec::new(),
+    };
+    let requests = vec![Request { name: "one".into(), wish: Wish::Exactly(ask) }];
+    let id = ClaimId { namespace: "ns".into(), name: pod.into() };
+    ClaimState {
+        uid: format!("uid-{pod}").into(),
+        version: "1".into(),
+        wish: Arc::new(Claim { id, spec: ClaimSpec { requests, ..ClaimSpec::default() } }),
+        allocation: None,
+        reserved_for: Vec::new(),
+        owner: None,
+        extended: false,
+        deleting: false,
+        protected: false,
+        preparation: None,
+        control: ClaimControl::default(),
+    }
+}
+
+/// Nodes with the label of a rack.
+fn in_racks() -> NodeSelector {
+    let requirement = Requirement { key: "rack".into(), operator: Operator::Exists, values: Vec::new() };
+    NodeSelector { terms: vec![NodeTerm { fields: Vec::new(), labels: vec![requirement] }] }
+}
+
 fn play(seed: u64, profile: Profile) -> (usize, u64) {
-    let mut story = Story::new(seed, profile);
+    play_out(Story::new(seed, profile))
+}
+
+fn play_out(mut story: Story) -> (usize, u64) {
     let shapes: Vec<Shape> = (0..6).map(|_| story.shape()).collect();
     (0..80).for_each(|_| story.event(&shapes));
     (story.kept, story.pods)
@@ -255,6 +369,17 @@ fn play(seed: u64, profile: Profile) -> (usize, u64) {
 fn kept_answers_are_those_of_looking_at_all_nodes_anew() {
     let (kept, pods) = (0..48).map(|seed| play(seed, Profile::named(""))).fold((0, 0), add);
     assert!(kept as u64 * 2 > pods, "{kept} of {pods} pods were placed by what is kept");
+}
+
+#[test]
+fn kept_answers_are_right_for_pods_that_drivers_are_asked_about() {
+    let negotiating = |seed| {
+        let mut story = Story::new(seed, Profile::named(""));
+        story.settings.gates = Gates::default().with(Gate::DRAControlPlaneController, true);
+        play_out(Story { negotiates: true, ..story })
+    };
+    let (kept, pods) = (400..448).map(negotiating).fold((0, 0), add);
+    assert!(kept as u64 * 3 > pods, "{kept} of {pods} pods were told of by what is kept");
 }
 
 #[test]

@@ -85,11 +85,9 @@ impl Engine {
             }
             SeatsVerdict::Seats { in_the_way, seated, lifted } => {
                 self.ask_for_all(&in_the_way);
-                if self.negotiates_for_gang(now, key, &seated) {
-                    // The room stays theirs until drivers have answered.
-                    aside.into_iter().for_each(|nomination| self.nominate(nomination));
+                let Some(aside) = self.unless_drivers_are_asked(now, (key, root), &seated, aside) else {
                     return;
-                }
+                };
                 seated.iter().for_each(|(_, choice)| self.wake_dispossessed(now, &lifted, choice));
                 self.use_room(now, root, aside, &seated);
                 self.tell_seated(group, &members[0], seated.len());
@@ -97,10 +95,7 @@ impl Engine {
                 self.seat_siblings(now, group, members[0].priority);
             }
             SeatsVerdict::NoSeats(none) => {
-                self.ask_for_all(none.sought.in_the_way());
-                self.give_up_gang(now, key, members);
-                self.make_way(now, key, members, aside, *none);
-                if !self.plans.gangs.contains_key(root) {
+                if self.seek_way(now, (key, root), members, aside, *none).is_none() {
                     self.close_seats(now, id, GangFell::NoOtherDevices);
                     self.release_cut_short(root);
                 }

@@ -26,9 +26,58 @@ use crate::write::Write;
 /// What a gang waits for once others go for it.
 const GOING: Wakes = Wakes::of(&[Wake::PodRemoved, Wake::Claim]);
 
+/// What a gang or a tree without seats waits for, if it may have seats before long.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Prospect {
+    /// Drivers are asked first what they give to its members.
+    Drivers,
+    /// Others go.
+    Room,
+}
+
 impl Engine {
-    /// A gang has no seats: room is made for it if that helps, and it is put back with the reason.
-    pub(super) fn make_way(
+    /// A gang or a tree has no seats: if others could make way, drivers are asked about the seats that it would have then. Others have
+    /// to go once drivers have given all that they are to give, which the members keep until they have the room too.
+    pub(super) fn seek_way(
+        &mut self,
+        now: Timestamp,
+        (key, root): (&Key, &Root),
+        members: &[Arc<Pod>],
+        aside: Vec<Nomination>,
+        none: NoSeats,
+    ) -> Option<Prospect> {
+        self.ask_for_all(none.sought.in_the_way());
+        let mut aside = aside;
+        match seats_in_sight(&none) {
+            None => self.give_up_gang(now, key, members),
+            Some(seated) => match self.unless_drivers_are_asked(now, (key, root), seated, aside) {
+                None => return Some(Prospect::Drivers),
+                Some(left) => aside = left,
+            },
+        }
+        self.make_way(now, key, members, aside, none);
+        self.plans.gangs.contains_key(root).then_some(Prospect::Room)
+    }
+
+    /// Asks drivers about seats that depend on what they give. No room is kept for these meanwhile: it is open whether drivers give
+    /// anything there, and when. Gives the nominations back if there is nothing to ask.
+    pub(super) fn unless_drivers_are_asked(
+        &mut self,
+        now: Timestamp,
+        (key, root): (&Key, &Root),
+        seated: &Seated,
+        aside: Vec<Nomination>,
+    ) -> Option<Vec<Nomination>> {
+        if seated.iter().all(|(_, choice)| choice.negotiation.is_none()) {
+            return Some(aside);
+        }
+        self.give_up_room(now, root, aside);
+        self.negotiates_for_gang(now, key, seated);
+        None
+    }
+
+    /// Room is made for a gang if that helps, and it is put back with the reason.
+    fn make_way(
         &mut self,
         now: Timestamp,
         key: &Key,
@@ -217,6 +266,14 @@ impl Engine {
         for root in self.expecting_pod(uid) {
             self.queue.sleep_less(&Key::from(&root), now);
         }
+    }
+}
+
+/// The seats that a gang or a tree has once others are gone.
+fn seats_in_sight(none: &NoSeats) -> Option<&Seated> {
+    match &none.way {
+        Clearing::Pods(Way::Found(candidate) | Way::Coming(candidate)) => Some(&candidate.seated),
+        Clearing::Pods(Way::Never | Way::NotEligible | Way::Hopeless(_)) | Clearing::Claims(_) => None,
     }
 }
 

@@ -15,24 +15,21 @@ use super::step::NODES;
 use crate::engine::Engine;
 
 impl Engine {
-    /// Whether a gang that has seats waits for drivers' controllers first. They are asked then.
+    /// A gang waits for drivers' controllers, which are asked for its seats, before it goes on its way or others have to go for it.
     pub(crate) fn negotiates_for_gang<'a>(
         &mut self,
         now: Timestamp,
         key: &Key,
         seated: impl IntoIterator<Item = &'a (Arc<Pod>, Choice)>,
-    ) -> bool {
+    ) {
         let (asked, others): (Vec<_>, Vec<_>) =
             seated.into_iter().partition(|(_, choice)| choice.negotiation.is_some());
-        if asked.is_empty() {
-            return false;
-        }
+        debug_assert!(!asked.is_empty(), "seats of {key:?} depend on drivers");
         if let Err(until) = self.plans.rounds.begin(key, now) {
             // A driver that has not heard of it may give them something yet.
             let members: Vec<Arc<Pod>> = asked.iter().chain(&others).map(|(pod, _)| pod.clone()).collect();
             self.give_back_all(&members);
-            self.queue.wait_until(key, NODES, until);
-            return true;
+            return self.queue.wait_until(key, NODES, until);
         }
         let first_asked = self.asked_first(key, &asked, &others);
         let (asked, later): (Vec<_>, Vec<_>) = asked
@@ -46,7 +43,6 @@ impl Engine {
             others.into_iter().chain(later).for_each(|(pod, _)| self.waits_with(pod, first));
         }
         self.queue.wait(key, NODES, now);
-        true
     }
 
     /// The members that drivers are asked for before the others, if not all are asked for at once: as many as the gang

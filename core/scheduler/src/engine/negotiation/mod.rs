@@ -208,7 +208,7 @@ impl Engine {
     /// Whether no node may be chosen for the pod before a claim is asked to give its devices back, and one is. It is taken
     /// away first then: the driver would give the claim devices for it again.
     pub(crate) fn unselects_first(&mut self, one: &InTheWay, user: &ConsumerUid) -> bool {
-        if self.facts.claims.get(&one.claim).is_none_or(|state| state.control.controller.is_none()) {
+        if self.facts.claims.get(&one.claim).is_none_or(|state| !self.facts.is_of_driver(state)) {
             return false;
         }
         let Some(pod) = self.facts.waiting.get(&**user).cloned().filter(|pod| pod.node.is_none()) else {

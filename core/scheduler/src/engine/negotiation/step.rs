@@ -67,7 +67,7 @@ impl Engine {
         let selected = self.plans.selections.of(&pod.uid);
         // Who gives devices elsewhere than on the node that was chosen would do so again.
         let is_elsewhere = |one: &InTheWay| {
-            let state = self.facts.claims.get(&one.claim).filter(|state| state.control.controller.is_some());
+            let state = self.facts.claims.get(&one.claim).filter(|state| self.facts.is_of_driver(state));
             state.is_some() && selected.is_some_and(|node| !self.facts.is_usable_at(&one.claim, node))
         };
         let is_astray = refusal.in_the_way().is_some_and(|one| is_elsewhere(&one));
