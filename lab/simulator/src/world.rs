@@ -27,6 +27,7 @@ mod partitions;
 mod played_cluster;
 mod policies;
 mod provisioner;
+mod ranks;
 mod replica;
 mod rules;
 mod schedulers;

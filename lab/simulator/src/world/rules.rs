@@ -115,6 +115,9 @@ impl World {
     /// A scheduler wants something written, as it has decided by all that it was told until now: it gives no device away that
     /// rules which it was told of keep the claim off.
     pub(super) fn check_submission(&mut self, replica: usize, write: &Write) {
+        if let Write::Nominate { uid, node: Some(node), .. } = write {
+            self.check_asked(replica, uid, node, "room is kept");
+        }
         let grants = match write {
             Write::Allocate { allocation, .. } | Write::MakeClaim { allocation, .. } => &allocation.grants,
             _ => return,
