@@ -145,7 +145,7 @@ fn a_scheduler_that_takes_answers_for_news_is_noticed_beside_another() {
 
 #[test]
 fn a_leader_that_begins_before_it_has_seen_everything_is_noticed() {
-    is_noticed(Sabotage::LeadsBlindly, 200);
+    is_noticed(Sabotage::LeadsBlindly, 400);
 }
 
 #[test]
