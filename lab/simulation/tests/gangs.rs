@@ -54,3 +54,46 @@ fn a_gang_displaces_a_group_as_a_whole_and_everybody_is_told_why() {
     let why = "it was preempted by pod group default/training, which goes to rack-1";
     assert_eq!((node("nightly-0"), node("nightly-1")), ((None, Some(why)), (None, Some(why))));
 }
+
+/// A pair of pods, each with a volume claim of a class whose volumes are made by hand, and so many volumes on two nodes.
+fn pair_with_volumes(count: usize) -> String {
+    let mut all = "\
+{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: local}, provisioner: kubernetes.io/no-provisioner, volumeBindingMode: WaitForFirstConsumer}
+---
+{apiVersion: scheduling.k8s.io/v1beta1, kind: PodGroup, metadata: {name: pair}, spec: {schedulingPolicy: {gang: {minCount: 2}}}}
+"
+    .to_owned();
+    for at in 0..2 {
+        all += &format!(
+            "\
+---
+{{apiVersion: v1, kind: Node, metadata: {{name: node-{at}, labels: {{host: node-{at}}}}}, status: {{allocatable: {{cpu: '2', memory: 4Gi, pods: '9'}}}}}}
+---
+{{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {{name: disk-{at}}}, spec: {{storageClassName: local, accessModes: [ReadWriteOnce], resources: {{requests: {{storage: 1Gi}}}}}}}}
+---
+{{apiVersion: v1, kind: Pod, metadata: {{name: pod-{at}}}, spec: {{schedulingGroup: {{podGroupName: pair}}, volumes: [{{name: v, persistentVolumeClaim: {{claimName: disk-{at}}}}}], containers: [{{name: c, image: i}}]}}}}
+"
+        );
+    }
+    for at in 0..count {
+        all += &format!(
+            "\
+---
+{{apiVersion: v1, kind: PersistentVolume, metadata: {{name: pv-{at}}}, spec: {{capacity: {{storage: 1Gi}}, storageClassName: local, accessModes: [ReadWriteOnce], local: {{path: /disk}}, nodeAffinity: {{required: {{nodeSelectorTerms: [{{matchExpressions: [{{key: host, operator: In, values: [node-{at}]}}]}}]}}}}}}}}
+"
+        );
+    }
+    all
+}
+
+#[test]
+fn a_gang_gets_its_volumes_together_or_not_at_all() {
+    let one = outcome(&pair_with_volumes(1));
+    assert_eq!(one.pending(), 2, "{one:?}");
+    let reason = one.pods[0].reason.as_deref().unwrap_or_default();
+    assert!(reason.contains("didn't find available persistent volumes to bind"), "{reason}");
+    let two = outcome(&pair_with_volumes(2));
+    let mut nodes: Vec<&str> = two.pods.iter().filter_map(|pod| pod.node.as_deref()).collect();
+    nodes.sort_unstable();
+    assert_eq!(nodes, ["node-0", "node-1"], "each is where its volume is: {two:?}");
+}

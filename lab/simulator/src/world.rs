@@ -23,8 +23,11 @@ mod life;
 mod machine;
 mod machines;
 mod mislead;
+mod partitions;
 mod played_cluster;
 mod policies;
+mod provisioner;
+mod ranks;
 mod replica;
 mod rules;
 mod schedulers;
@@ -63,7 +66,7 @@ use machine::Machine;
 pub use played_cluster::{Acted, Caretaker, PlayedCluster};
 use replica::{Replica, followed};
 use setup::WorldSetup;
-pub use setup::{Arrangement, Devices, Fault, Faults, Sabotage};
+pub use setup::{Arrangement, Devices, Fault, Faults, Groups, Sabotage};
 use trace::Trace;
 
 /// When every world begins.
@@ -122,6 +125,8 @@ enum Happening {
     Visit,
     /// Drivers that give devices themselves do something.
     Bargain,
+    /// Whoever makes volumes does something.
+    Provide,
 }
 
 /// What came of a world.
@@ -137,6 +142,8 @@ pub struct Report {
     pub arrangement: Arrangement,
     /// Whether devices had to be made ready.
     pub readied: bool,
+    /// Whether partitions have compatibility groups.
+    pub groups: Groups,
     /// What it has that not every world has.
     pub extras: BTreeSet<Extra>,
     /// How many pods were bound.
@@ -168,6 +175,12 @@ pub fn play(seed: u64, sabotage: Sabotage, keep_lines: bool) -> Report {
         world.close();
     }
     world.report()
+}
+
+/// Whether partitions have compatibility groups in the world of a seed.
+#[must_use]
+pub fn groups_of(seed: u64) -> Groups {
+    WorldSetup::new(seed, Sabotage::None).groups
 }
 
 /// The command that plays a world again, with its history.
@@ -228,7 +241,8 @@ impl World {
     }
 
     fn with_gates(seed: u64, setup: WorldSetup, gates: Gates, keep_lines: bool) -> World {
-        let api = Api::new(gates, START);
+        let mut api = Api::new(gates, START);
+        api.drops_groups = setup.groups == Groups::Dropped;
         let rivals = setup.arrangement == Arrangement::Rivals;
         World {
             seed,
@@ -288,6 +302,9 @@ impl World {
         }
         if self.setup.readied {
             self.agenda.after(500, Happening::MakeReady);
+        }
+        if self.setup.has(Extra::Provisioned) {
+            self.agenda.after(500, Happening::Provide);
         }
     }
 
@@ -366,6 +383,7 @@ impl World {
             Happening::Strike { component } => self.strike(component),
             Happening::Visit => self.visit(),
             Happening::Bargain => self.trade(),
+            Happening::Provide => self.provide(),
         }
     }
 
@@ -490,6 +508,7 @@ impl World {
             faults: self.setup.counts,
             arrangement: self.setup.arrangement,
             readied: self.setup.readied,
+            groups: self.setup.groups,
             extras: self.setup.extras,
             bound: self.bound,
             gangs: self.judge.gangs.completed,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use simulator::world::{Arrangement, Extra, Report, Sabotage, play, replay_command};
+use simulator::world::{Arrangement, Extra, Groups, Report, Sabotage, groups_of, play, replay_command};
 
 /// Plays worlds, and tells how to play the first one again in which something is wrong.
 fn all_is_well(seeds: Range<u64>) -> Vec<Report> {
@@ -56,7 +56,7 @@ fn all_is_well_in_worlds_with_gangs() {
 }
 
 #[test]
-fn every_third_world_has_trees_workloads_budgets_taint_rules_volumes_neighbours_or_companions() {
+fn every_third_world_has_each_of_what_not_every_world_has() {
     let reports = all_is_well(400..500);
     for extra in Extra::ALL {
         let with: Vec<&Report> = reports.iter().filter(|report| report.extras.contains(&extra)).collect();
@@ -73,6 +73,21 @@ fn all_is_well_in_worlds_of_seeds_that_went_wrong_once() {
     let seeds =
         [711, 800, 1093, 2326, 2560, 3211, 3401, 4422, 4461, 4464, 4780, 4789, 5163, 6052, 6344, 7054];
     seeds.into_iter().chain([509, 1092]).for_each(|seed| drop(all_is_well(seed..seed + 1)));
+    // One of a pair was bound alone, and a wake-up to give devices back was lost.
+    [14_935, 14_957, 501_812, 1_023_985].into_iter().for_each(|seed| drop(all_is_well(seed..seed + 1)));
+}
+
+#[test]
+fn some_worlds_have_partitions_in_compatibility_groups() {
+    let grouped = |seed: &u64| groups_of(*seed) != Groups::None;
+    let seeds: Vec<u64> = (500..700).filter(grouped).collect();
+    for wanted in [Groups::Kept, Groups::Dropped] {
+        let seeds = seeds.iter().filter(|seed| groups_of(**seed) == wanted);
+        let reports: Vec<Report> = seeds.flat_map(|seed| all_is_well(*seed..*seed + 1)).collect();
+        assert!(reports.iter().all(|report| report.groups == wanted), "{wanted:?}");
+        let bound: u64 = reports.iter().map(|report| report.bound).sum();
+        assert!(reports.len() > 6 && bound > 60, "{wanted:?} occurs {} times: {bound}", reports.len());
+    }
 }
 
 #[test]
@@ -130,7 +145,7 @@ fn a_scheduler_that_takes_answers_for_news_is_noticed_beside_another() {
 
 #[test]
 fn a_leader_that_begins_before_it_has_seen_everything_is_noticed() {
-    is_noticed(Sabotage::LeadsBlindly, 200);
+    is_noticed(Sabotage::LeadsBlindly, 400);
 }
 
 #[test]
@@ -175,6 +190,7 @@ fn a_scheduler_that_lets_important_pods_go_is_noticed() {
 fn a_scheduler_that_mistakes_volumes_is_noticed() {
     is_noticed_by(Sabotage::ForgetsReach, "does not reach");
     is_noticed_by(Sabotage::SharesVolumes, "which is for one pod");
+    is_noticed_by(Sabotage::SkipsVolumes, "does not reach");
 }
 
 #[test]
@@ -185,4 +201,9 @@ fn a_scheduler_that_takes_groups_of_a_tree_for_gangs_of_their_own_is_noticed() {
 #[test]
 fn a_scheduler_that_lets_pods_of_a_workload_be_anywhere_is_noticed() {
     is_noticed_by(Sabotage::ForgetsLevels, "straddles");
+}
+
+#[test]
+fn a_scheduler_that_knows_nothing_of_compatibility_groups_is_noticed() {
+    is_noticed_by(Sabotage::ForgetsGroups, "no compatibility group in common");
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use cluster::claims::ClaimState;
 use cluster::nodes::NodeIdx;
+use model::identity::NodeName;
 use model::pod::Pod;
 
 use crate::cycle::Cycle;
@@ -58,13 +59,23 @@ impl Cycle<'_> {
         candidates: &[NodeIdx],
     ) -> Option<InTheWay> {
         let mut away: Vec<&Arc<ClaimState>> = Vec::new();
+        let mut is_refused = false;
         for at in candidates {
             let node = node_of(self.facts.nodes.get(*at)).clone();
             let there: Vec<_> = idle.iter().filter(|state| !state.is_usable_on(&node)).collect();
+            if there.iter().any(|state| self.is_refused(pod, state, &node.name)) {
+                // The driver would give the claim nothing on that node.
+                is_refused = true;
+                continue;
+            }
             // Of no use if the pod's other claims find no devices there.
             if !there.is_empty() && self.devices_on(&node, open).is_ok() {
                 away.extend(there);
             }
+        }
+        if away.is_empty() && is_refused && self.is_chosen_and_full(pod, idle, open, candidates) {
+            // If no pod can be preempted on the chosen node, all that was given to the pod is given back.
+            return None;
         }
         if away.is_empty() && !candidates.is_empty() {
             // What it has is of no use while the rest cannot be had anywhere, and others may wait for it while they have the
@@ -80,5 +91,31 @@ impl Cycle<'_> {
         let state = away.get((mix(&seed) % away.len().max(1) as u64) as usize)?;
         let (claim, uid) = (state.wish.id.clone(), state.uid.clone());
         Some(InTheWay { claim, uid, remedy: Remedy::Deallocate })
+    }
+
+    /// Whether the driver of a claim has said to the pod that a node will not do for it.
+    fn is_refused(&self, pod: &Pod, state: &ClaimState, node: &NodeName) -> bool {
+        let Some(context) = self.facts.context(pod).filter(|_| state.control.controller.is_some()) else {
+            return false;
+        };
+        let mut entries =
+            pod.claims.iter().filter(|entry| pod.claim_id(entry).as_ref() == Some(&state.wish.id));
+        entries.any(|entry| context.answers.get(&entry.name).is_some_and(|refused| refused.contains(&**node)))
+    }
+
+    /// Whether drivers gave all of these claims devices on the node that was chosen for a single pod, and it is none of those that would
+    /// do otherwise, and may still give the others there: it was chosen because other pods can be preempted there.
+    fn is_chosen_and_full(
+        &self,
+        pod: &Pod,
+        idle: &[Arc<ClaimState>],
+        open: &PodClaims,
+        candidates: &[NodeIdx],
+    ) -> bool {
+        let chosen = self.plans.selections.of(&pod.uid).filter(|_| self.facts.groups.gang_of(pod).is_none());
+        let Some(at) = chosen.and_then(|chosen| self.facts.nodes.find(chosen)) else { return false };
+        let node = node_of(self.facts.nodes.get(at));
+        let is_open = open.pending.iter().all(|pending| pending.refuses(node).is_none());
+        is_open && !candidates.contains(&at) && idle.iter().all(|state| state.is_usable_on(node))
     }
 }

@@ -359,6 +359,30 @@ fn nobody_is_preempted_before_the_driver_has_given_what_the_pod_lacks_besides() 
 }
 
 #[test]
+fn what_a_driver_gave_where_pods_are_to_be_preempted_is_kept_if_it_gives_nothing_elsewhere() {
+    let mut world = negotiating();
+    ["a", "b"].iter().for_each(|name| world.fact(node(name, 1_000)));
+    world.add_pod(Pod { node: Some("a".into()), ..pod("x", 900, &[]) });
+    ["c", "d"].iter().for_each(|name| world.add_claim(lent(name)));
+    world.add_pod(Pod { priority: 10, ..pod("p", 500, &["c", "d"]) });
+    world.settle();
+    ["c", "d"].iter().for_each(|entry| world.answer("p", entry, &["b"]));
+    world.settle();
+    world.later(2);
+    world.settle();
+    assert_eq!(world.selected("p"), Some("a"), "{:?}", world.told);
+    for (claim, evicted) in [("c", false), ("d", true)] {
+        world.give(claim, DRIVER, Some("a"), &["p"]);
+        world.settle();
+        assert!(!world.claims[&claim_id(claim)].control.leaving, "{claim} is kept: {:?}", world.told.last());
+        assert_eq!(!world.pods.contains_key("uid-x"), evicted, "{:?}", world.told.last());
+    }
+    world.later(2);
+    world.settle();
+    assert_eq!(world.node_of("p").as_deref(), Some("a"));
+}
+
+#[test]
 fn a_nomination_ends_when_it_depends_on_a_driver_again() {
     let mut world = negotiating();
     world.fact(node("a", 1_000));

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use controllers::classic::{self, Duty, Grant};
 use controllers::contexts;
-use gates::{Gate, Gates};
+use gates::Gate;
 use objects::Object;
 use objects::core::affinity::NodeSelector;
 use objects::core::pod::Pod;
@@ -25,8 +25,9 @@ use serde_json::{Value, json};
 use super::api::{Api, named, text};
 use super::component::Component;
 use super::dice::Dice;
-use super::setup::{Arrangement, Devices, Sabotage, WorldSetup};
-use super::{Happening, Report, World, gangs, workload};
+use super::ranks::Ranks;
+use super::setup::{Arrangement, Devices, Groups, Sabotage, WorldSetup};
+use super::{Happening, Report, World, gangs, ranks, workload};
 
 /// How long the world goes on when drivers are honest. Nobody sleeps for longer without being woken than the world lasts.
 const CALM_MS: i64 = 120_000;
@@ -47,17 +48,18 @@ pub fn bargain(seed: u64, sabotage: Sabotage, keep_lines: bool) -> Report {
     if setup.arrangement == Arrangement::Rivals {
         setup.arrangement = Arrangement::Alone;
     }
-    (setup.devices, setup.acts) = (Devices::Whole, 0);
+    (setup.groups, setup.acts) = (Groups::of_world(seed), 0);
+    setup.devices = if setup.groups == Groups::None { Devices::Whole } else { Devices::Partitioned };
     let market = Market::new(seed);
     setup.gangs = market.gangs;
     setup.extras.clear();
-    let gates = if market.gangs { gangs::gates() } else { Gates::default() };
-    let gates = gates.with(Gate::DRAControlPlaneController, true);
+    let gates = gangs::gates_of(&setup).with(Gate::DRAControlPlaneController, true);
     let mut world = World::with_gates(seed, setup, gates, keep_lines);
     world.begin(|api, setup, _| {
         market.furnish(api, setup);
         if market.gangs {
-            GROUPS.iter().for_each(|group| drop(api.create(&group_named(group)).expect("a good group")));
+            let group = |group| market.group_named(group);
+            GROUPS.iter().for_each(|one| drop(api.create(&group(one)).expect("a good group")));
         }
         (0..NODES).for_each(|at| workload::add_machine(api, setup, &node_name(at), CARDS));
     });
@@ -91,16 +93,10 @@ pub(super) struct Market {
     dice: Dice,
     /// Nodes come and go by chances of their own.
     node_dice: Dice,
-}
-
-/// A group whose members stay in one rack.
-fn group_named((name, at_least, _): &(&str, usize, &[&str])) -> Value {
-    let mut group = named("scheduling.k8s.io/v1beta1", "PodGroup", name);
-    group["spec"] = json!({
-        "schedulingPolicy": { "gang": { "minCount": at_least } },
-        "schedulingConstraints": { "topology": [{ "key": gangs::RACK }] },
-    });
-    group
+    /// How important pods are, if that matters.
+    pub ranks: Option<Ranks>,
+    /// The driver that falls silent when nothing goes wrong any more.
+    pub silent: Option<usize>,
 }
 
 /// A driver.
@@ -192,16 +188,32 @@ pub(super) fn place_of(claim: &ResourceClaim) -> String {
 impl Market {
     fn new(seed: u64) -> Market {
         let mut dice = Dice::new(seed, 7);
-        let traders = (0..1 + dice.below(3)).map(|at| Trader::new(at, &mut dice)).collect();
+        let traders: Vec<Trader> = (0..1 + dice.below(3)).map(|at| Trader::new(at, &mut dice)).collect();
         let deeds = 10 + u32::try_from(dice.below(15)).unwrap_or_default();
         // Of numbers of its own, so that the other worlds stay what they were.
         let gangs = Dice::new(seed, 8).below(3) == 0;
-        Market { traders, gangs, deeds, dice, node_dice: Dice::new(seed, 9) }
+        let mut ranks = Ranks::of_world(seed);
+        let silent = ranks.as_mut().and_then(|ranks| ranks.silent(traders.len()));
+        Market { traders, gangs, deeds, dice, node_dice: Dice::new(seed, 9), ranks, silent }
     }
 
     /// A market in which nobody acts by chance.
     pub fn of(traders: Vec<Trader>) -> Market {
-        Market { traders, gangs: false, deeds: 0, dice: Dice::new(0, 7), node_dice: Dice::new(0, 9) }
+        let (dice, node_dice) = (Dice::new(0, 7), Dice::new(0, 9));
+        Market { traders, gangs: false, deeds: 0, dice, node_dice, ranks: None, silent: None }
+    }
+
+    /// A group whose members stay in one rack.
+    fn group_named(&self, (name, at_least, _): &(&str, usize, &[&str])) -> Value {
+        let mut group = named("scheduling.k8s.io/v1beta1", "PodGroup", name);
+        group["spec"] = json!({
+            "schedulingPolicy": { "gang": { "minCount": at_least } },
+            "schedulingConstraints": { "topology": [{ "key": gangs::RACK }] },
+        });
+        if self.ranks.is_some() {
+            group["spec"]["priorityClassName"] = json!(ranks::class_of(name));
+        }
+        group
     }
 
     /// What there is from the beginning, but for nodes.
@@ -257,6 +269,9 @@ impl Market {
         if self.gangs && self.dice.below(5) > 0 {
             let (group, ..) = GROUPS.iter().find(|one| one.2.contains(&&*name)).expect("every pod has one");
             pod["spec"]["schedulingGroup"] = json!({ "podGroupName": group });
+        }
+        if let Some(ranks) = &mut self.ranks {
+            ranks.dress(&mut pod);
         }
         api.create(&pod).expect("a good pod");
         None
@@ -329,6 +344,11 @@ impl World {
             }
         }
         if market.deeds > 0
+            && let Some(ranks) = &mut market.ranks
+        {
+            ranks.act(&mut self.api);
+        }
+        if market.deeds > 0
             && let Some(what) = market.move_nodes(&mut self.api, &self.setup)
         {
             self.trace.note(self.agenda.now(), format_args!("somebody {what}"));
@@ -339,9 +359,10 @@ impl World {
                 market.traders[at].down_until = now + market.dice.millis(500, 8_000);
             }
             let trader = market.traders[at].clone();
+            let is_silent = self.setup.calm && market.silent == Some(at);
             let is_awake = honest || (trader.down_until <= now && market.dice.per_mille(trader.pace));
             let revision = Some(self.api.revision());
-            if is_awake && !self.lenders_are_down() && (!honest || trader.idle_at != revision) {
+            if is_awake && !is_silent && !self.lenders_are_down() && (!honest || trader.idle_at != revision) {
                 self.trade_as(&trader, &mut market.dice);
                 market.traders[at].idle_at = revision.filter(|before| *before == self.api.revision());
             }

@@ -7,6 +7,7 @@ use objects::core::pod::Pod;
 use scheduler::engine::{Effect, Engine, Input};
 use scheduler::write::Write;
 
+use super::extras::Extra;
 use super::setup::Arrangement;
 use super::{CLOSE_MS, World, replica, workload};
 
@@ -27,7 +28,8 @@ impl World {
         if !self.errands.is_empty() {
             wrong.push(format!("{} writes never end", self.errands.len()));
         }
-        let reasons = u32::from(self.setup.gangs) + u32::from(self.setup.readied);
+        let volumes = self.setup.has(Extra::Provisioned);
+        let reasons = [self.setup.gangs, self.setup.readied, volumes].map(u32::from).iter().sum::<u32>();
         let attempts_max = ATTEMPTS_MAX + reasons * MORE_ATTEMPTS;
         for (pod, attempts) in &self.attempts {
             if *attempts > attempts_max {

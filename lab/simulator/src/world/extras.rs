@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::api::{Api, named, text};
 use super::dice::Dice;
+use super::provisioner;
 use super::setup::{Arrangement, Sabotage, WorldSetup};
 use super::trees;
 use super::workload::{self, SCHEDULERS, must};
@@ -29,11 +30,13 @@ pub enum Extra {
     Neighbours,
     /// Services and owners whose pods are spread.
     Companions,
+    /// Volumes that are found or made only once it is known where their pod goes.
+    Provisioned,
 }
 
 impl Extra {
     /// Every one.
-    pub const ALL: [Extra; 7] = [
+    pub const ALL: [Extra; 8] = [
         Extra::Trees,
         Extra::Workloads,
         Extra::Budgets,
@@ -41,6 +44,7 @@ impl Extra {
         Extra::Volumes,
         Extra::Neighbours,
         Extra::Companions,
+        Extra::Provisioned,
     ];
 
     /// What is needed for a mistake to matter.
@@ -53,6 +57,7 @@ impl Extra {
             Sabotage::ForgetsReach | Sabotage::SharesVolumes => Extra::Volumes,
             Sabotage::DeafToNamespaces => Extra::Neighbours,
             Sabotage::DeafToServices => Extra::Companions,
+            Sabotage::SkipsVolumes => Extra::Provisioned,
             _ => return None,
         })
     }
@@ -115,6 +120,7 @@ pub(super) fn furnish(api: &mut Api, setup: &WorldSetup, dice: &mut Dice) {
                 must(api.create(&namespace));
             }
             Extra::Companions => turn_companion(api, dice.below(4)),
+            Extra::Provisioned => provisioner::furnish(api, dice),
         }
     }
 }
@@ -152,6 +158,7 @@ pub(super) fn act(api: &mut Api, setup: &WorldSetup, dice: &mut Dice, told: &mut
             told("makes or takes a service or an owner,", &at.to_string());
             turn_companion(api, at);
         }
+        Extra::Provisioned => provisioner::act(api, dice, told),
     }
 }
 
@@ -165,6 +172,9 @@ pub(super) fn dress(api: &mut Api, pod: &mut Value, setup: &WorldSetup, dice: &m
     if setup.has(Extra::Volumes) && dice.per_mille(300) {
         let disk = DISKS[dice.below(DISKS.len())];
         pod["spec"]["volumes"] = json!([{ "name": "v", "persistentVolumeClaim": { "claimName": disk } }]);
+    }
+    if setup.has(Extra::Provisioned) {
+        provisioner::dress(pod, dice);
     }
     if setup.has(Extra::Neighbours) && dice.per_mille(400) {
         let term = json!({ "topologyKey": HOSTNAME, "labelSelector": { "matchLabels": { APP: APPS[0] } },

@@ -13,7 +13,7 @@ use super::dice::Dice;
 use super::extras::Extra;
 use super::judge::is_over;
 use super::policies::{Policies, group_of};
-use super::setup::{Arrangement, WorldSetup};
+use super::setup::{Arrangement, Groups, WorldSetup};
 use super::trees;
 use super::workload::SCHEDULERS;
 
@@ -32,7 +32,9 @@ pub(super) fn gates() -> Gates {
 /// The features that a world needs.
 pub(super) fn gates_of(setup: &WorldSetup) -> Gates {
     let gates = if setup.gangs { gates() } else { Gates::default() };
-    gates.with(Gate::CompositePodGroup, setup.has(Extra::Trees))
+    gates
+        .with(Gate::CompositePodGroup, setup.has(Extra::Trees))
+        .with(Gate::DRADeviceCompatibilityGroups, setup.groups != Groups::None)
 }
 
 /// The rack of a node: two nodes share one.

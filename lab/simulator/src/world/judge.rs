@@ -134,8 +134,7 @@ impl Judge {
             }
             _ => {
                 self.gangs.see_policy(made, object, &self.pods);
-                self.rules.see(made, object);
-                Vec::new()
+                self.rules.see(made, object)
             }
         }
     }

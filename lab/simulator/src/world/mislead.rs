@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use cluster::change::{Change, CompanionChange, GroupChange, StorageChange};
 use cluster::claims::ClaimState;
+use cluster::published::Published;
 use model::pod::Pod;
 
+use super::provisioner;
 use super::setup::Sabotage;
 
 /// A fact as it is told with a mistake; nothing, if it is not told at all.
@@ -33,6 +35,11 @@ pub(super) fn told(change: Change, sabotage: Sabotage) -> Option<Change> {
             claim.one_pod = false;
             Change::Storage(StorageChange::VolumeClaimApplied(claim))
         }
+        (Sabotage::SkipsVolumes, Change::Storage(StorageChange::VolumeClaimApplied(mut claim))) => {
+            let any = claim.volume.take().unwrap_or_else(|| provisioner::ANY.into());
+            (claim.volume, claim.bound) = (Some(any), true);
+            Change::Storage(StorageChange::VolumeClaimApplied(claim))
+        }
         (Sabotage::ForgetsParents, Change::Group(GroupChange::Applied(mut group))) => {
             group.parent = None;
             Change::Group(GroupChange::Applied(group))
@@ -42,6 +49,12 @@ pub(super) fn told(change: Change, sabotage: Sabotage) -> Option<Change> {
                 Arc::make_mut(&mut group.terms).levels.clear();
             }
             Change::Group(GroupChange::WorkloadApplied(workload))
+        }
+        (Sabotage::ForgetsGroups, Change::SliceApplied(published)) => {
+            let mut published = Published::clone(&published);
+            let draws = published.slice.devices.iter_mut().flat_map(|device| &mut device.draws);
+            draws.for_each(|draw| draw.groups.clear());
+            Change::SliceApplied(Arc::new(published))
         }
         (_, change) => change,
     })

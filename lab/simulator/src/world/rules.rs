@@ -17,6 +17,7 @@ use super::World;
 use super::api::{Made, text};
 use super::extras::{ANNEX, APP, TEAM, TEAMS, VOLUMES};
 use super::judge::is_over;
+use super::provisioner::VolumeRecord;
 use super::replica::{Replica, Stream};
 use super::shown::Shown;
 
@@ -27,13 +28,16 @@ pub(super) struct Rules {
     volumes: BTreeMap<String, BTreeSet<String>>,
     /// Claims for one pod at a time.
     single: BTreeSet<String>,
+    /// Volumes that are found or made late.
+    late: VolumeRecord,
     /// Every team that the other namespace ever had.
     teams: BTreeSet<String>,
 }
 
 impl Rules {
-    /// Takes in what became of a volume claim or a namespace.
-    pub fn see(&mut self, made: &Made, object: &Shown) {
+    /// Takes in what became of a volume, a volume claim or a namespace, and says what is wrong since.
+    pub fn see(&mut self, made: &Made, object: &Shown) -> Vec<String> {
+        let wrong = self.late.see(made, object).into_iter().collect();
         let name = &*made.event.key.name;
         match made.site.kind.kind.as_str() {
             "PersistentVolumeClaim" if made.event.change != Change::Deleted => {
@@ -48,13 +52,16 @@ impl Rules {
             }
             _ => {}
         }
+        wrong
     }
 
     /// A pod was put on a node by a scheduler: the node reaches its volumes.
     pub fn check_reach(&self, pod: &Pod) -> Vec<String> {
         let node = pod.spec.node_name.as_str();
-        let reaches =
-            |volume: &String| VOLUMES.iter().any(|(name, nodes)| name == volume && nodes.contains(&node));
+        let reaches = |volume: &String| {
+            let known = VOLUMES.iter().any(|(name, nodes)| name == volume && nodes.contains(&node));
+            known || self.late.reaches(volume, node)
+        };
         let is_far = |claim: &&str| !self.volumes.get(*claim).is_some_and(|named| named.iter().any(reaches));
         let told =
             |claim: &str| format!("pod {} is on {node}, which does not reach {claim}", pod.metadata.name);
@@ -108,6 +115,9 @@ impl World {
     /// A scheduler wants something written, as it has decided by all that it was told until now: it gives no device away that
     /// rules which it was told of keep the claim off.
     pub(super) fn check_submission(&mut self, replica: usize, write: &Write) {
+        if let Write::Nominate { uid, node: Some(node), .. } = write {
+            self.check_asked(replica, uid, node, "room is kept");
+        }
         let grants = match write {
             Write::Allocate { allocation, .. } | Write::MakeClaim { allocation, .. } => &allocation.grants,
             _ => return,
@@ -150,7 +160,7 @@ impl World {
         }
     }
 
-    fn note_violations(&mut self, wrong: Vec<String>) {
+    pub(super) fn note_violations(&mut self, wrong: Vec<String>) {
         let now = self.agenda.now();
         for what in wrong {
             self.trace.note(now, format_args!("WRONG: {what}"));

@@ -92,6 +92,25 @@ pub enum Devices {
     Shared,
 }
 
+/// Whether partitions have compatibility groups, which say with which others of their card they go together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Groups {
+    /// They have none.
+    None,
+    /// They have, and the API server keeps what a claim says of them.
+    Kept,
+    /// They have, and the API server drops what a claim says of them in its status, as one of Kubernetes does.
+    Dropped,
+}
+
+impl Groups {
+    /// Those of a world, or of one of drivers that give devices themselves.
+    pub fn of_world(seed: u64) -> Groups {
+        // Of numbers of its own, so that the other worlds stay what they were.
+        [Groups::None, Groups::Kept, Groups::None, Groups::Dropped][Dice::new(seed, 10).below(4)]
+    }
+}
+
 /// A mistake that somebody makes on purpose, to see that it is noticed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Sabotage {
@@ -148,15 +167,19 @@ pub enum Sabotage {
     ForgetsReach,
     /// They think that a volume for one pod is for many.
     SharesVolumes,
+    /// They think that every claim has its volume.
+    SkipsVolumes,
     /// They think that groups are in no tree.
     ForgetsParents,
     /// They think that the pods of workloads may be anywhere.
     ForgetsLevels,
+    /// They think that partitions have no compatibility groups.
+    ForgetsGroups,
 }
 
 impl Sabotage {
     /// Every mistake.
-    pub const ALL: [Sabotage; 27] = [
+    pub const ALL: [Sabotage; 29] = [
         Sabotage::DeafToClaims,
         Sabotage::DeafToDepartures,
         Sabotage::TrustsRefusals,
@@ -182,8 +205,10 @@ impl Sabotage {
         Sabotage::MistakesPriorities,
         Sabotage::ForgetsReach,
         Sabotage::SharesVolumes,
+        Sabotage::SkipsVolumes,
         Sabotage::ForgetsParents,
         Sabotage::ForgetsLevels,
+        Sabotage::ForgetsGroups,
     ];
 }
 
@@ -195,6 +220,7 @@ const GANGS_FROM: u64 = 300;
 pub(crate) struct WorldSetup {
     pub arrangement: Arrangement,
     pub devices: Devices,
+    pub groups: Groups,
     /// Devices have to be made ready once they are chosen.
     pub readied: bool,
     pub sabotage: Sabotage,
@@ -227,10 +253,15 @@ impl WorldSetup {
             (_, 5..=7) => Arrangement::Replicas,
             _ => Arrangement::Rivals,
         };
-        let devices = match dice.below(5) {
-            0..=2 => Devices::Whole,
-            3 => Devices::Partitioned,
+        let devices = match (sabotage, dice.below(5)) {
+            (Sabotage::ForgetsGroups, _) | (_, 3) => Devices::Partitioned,
+            (_, 0..=2) => Devices::Whole,
             _ => Devices::Shared,
+        };
+        let groups = match (sabotage, devices) {
+            (Sabotage::ForgetsGroups, _) => Groups::Kept,
+            (_, Devices::Partitioned) => Groups::of_world(seed),
+            (_, Devices::Whole | Devices::Shared) => Groups::None,
         };
         // Some worlds are nearly free of faults, and some are full of them.
         let strength = [0, 1, 2, 4][dice.below(4)];
@@ -274,6 +305,7 @@ impl WorldSetup {
             tries_max,
             arrangement,
             devices,
+            groups,
             // Of numbers of its own, so that the other worlds stay what they were.
             readied: Dice::new(seed, 4).below(3) == 0 || sabotage == Sabotage::BindsUnready,
             sabotage,
@@ -293,6 +325,7 @@ impl WorldSetup {
         WorldSetup {
             arrangement: Arrangement::Alone,
             devices: Devices::Whole,
+            groups: Groups::None,
             readied: false,
             sabotage,
             gangs: false,

@@ -6,20 +6,24 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use model::quantity::Quantity;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
 use objects::supercargo::control;
 
-use super::World;
 use super::bargain::{CARDS, Market, NODES, all, at_least, node_name, place_of};
 use super::gangs::rack_of;
 use super::judge::is_over;
+use super::ranks::has_cpu;
+use super::{World, workload};
 
 /// Everything that matters, as the API has it.
 struct Scene<'s> {
     claims: &'s [Arc<ResourceClaim>],
     pods: &'s [Arc<Pod>],
     market: &'s Market,
+    /// How much cpu each node has.
+    cpu: Quantity,
 }
 
 /// Pods, each with a node.
@@ -41,7 +45,9 @@ impl World {
         let Some(market) = self.market.take() else { return };
         let claims: Vec<Arc<ResourceClaim>> = all(&mut self.api, "ResourceClaim");
         let pods: Vec<Arc<Pod>> = all(&mut self.api, "Pod");
-        let scene = Scene { claims: &claims, pods: &pods, market: &market };
+        self.check_nominations(&market);
+        let cpu = workload::CPU.parse().expect("a good quantity");
+        let scene = Scene { claims: &claims, pods: &pods, market: &market, cpu };
         for party in parties(&pods) {
             if let Some(nodes) = scene.seats_for(&party) {
                 let name = &party.name;
@@ -52,7 +58,11 @@ impl World {
             let is_there = |uid: &str| pods.iter().any(|pod| pod.metadata.uid == uid && !is_over(pod));
             let users = &claim.status.reserved_for;
             let is_used = !users.is_empty() && users.iter().all(|user| is_there(&user.uid));
+            let is_silent =
+                market.silent.is_some_and(|at| market.traders[at].name == control::controller(claim));
             let may_be_kept = match control::controller(claim).is_empty() {
+                // Its driver never hears that it is to take it back.
+                _ if is_silent => true,
                 // A card of ours is kept for the pod that wants it.
                 true => claim.status.allocation.is_none() || pods.iter().any(|pod| names(pod, claim)),
                 false => control::is_immediate(claim),
@@ -141,7 +151,16 @@ impl<'s> Scene<'s> {
     /// Whether pods could have all that they want on these nodes, if nobody had anything who waits.
     fn could_be(&self, seats: &[(&Pod, String)]) -> bool {
         let Scene { claims, market, .. } = self;
-        let is_movable = |claim: &&Arc<ResourceClaim>| !control::is_immediate(claim) && !self.is_used(claim);
+        if seats.iter().any(|(pod, _)| market.is_hopeless(pod)) || !has_cpu(seats, self.pods, &self.cpu) {
+            return false;
+        }
+        // Who waits for a driver that is silent keeps what others gave.
+        let is_stuck = |claim: &&Arc<ResourceClaim>| {
+            self.pods.iter().any(|pod| market.is_hopeless(pod) && names(pod, claim))
+        };
+        let is_movable = |claim: &&Arc<ResourceClaim>| {
+            !control::is_immediate(claim) && !self.is_used(claim) && !is_stuck(claim)
+        };
         let movable: BTreeSet<String> =
             claims.iter().filter(is_movable).map(|claim| claim.metadata.uid.clone()).collect();
         // What would have to be given, of which driver and on which node; and where each claim is then.

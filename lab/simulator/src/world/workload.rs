@@ -11,10 +11,13 @@ use super::attacher::{FAILED, READY, TIMEOUT};
 use super::dice::Dice;
 use super::setup::{Arrangement, Devices, WorldSetup};
 use super::trace::Trace;
-use super::{extras, gangs};
+use super::{extras, gangs, partitions};
 
 /// The names that pods ask for.
 pub(crate) const SCHEDULERS: [&str; 2] = ["supercargo", "rival"];
+
+/// How much cpu a node has.
+pub(super) const CPU: &str = "2";
 
 const DRIVER: &str = "gpu.example.com";
 /// The resource that devices stand for.
@@ -251,7 +254,7 @@ fn add_node(api: &mut Api, setup: &WorldSetup, dice: &mut Dice, name: &str) {
 
 /// A node with so many devices.
 pub(crate) fn add_machine(api: &mut Api, setup: &WorldSetup, name: &str, devices: usize) {
-    let room = json!({ "cpu": "2", "memory": "4Gi", "pods": "6" });
+    let room = json!({ "cpu": CPU, "memory": "4Gi", "pods": "6" });
     let mut node = json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": name, "labels": { "kubernetes.io/hostname": name } },
         "status": { "allocatable": room, "capacity": room } });
     if setup.gangs {
@@ -283,15 +286,7 @@ fn publish(api: &mut Api, setup: &WorldSetup, node: &str, count: usize) {
         }),
         Devices::Partitioned => {
             slices = 2;
-            let draws = |of: usize, amount: &str| json!([{ "counterSet": format!("card-{of}"), "counters": { "memory": { "value": amount } } }]);
-            for at in 0..count {
-                devices[at]["consumesCounters"] = draws(at, "2Gi");
-                for half in 0..2 {
-                    devices.push(
-                        json!({ "name": format!("half-{at}-{half}"), "consumesCounters": draws(at, "1Gi") }),
-                    );
-                }
-            }
+            devices = partitions::devices(count, setup.groups, generation);
         }
     }
     if setup.readied {
@@ -306,10 +301,11 @@ fn publish(api: &mut Api, setup: &WorldSetup, node: &str, count: usize) {
         spec
     };
     if slices == 2 {
-        let set =
-            |at: usize| json!({ "name": format!("card-{at}"), "counters": { "memory": { "value": "2Gi" } } });
-        let sets: Vec<Value> = (0..3).map(set).collect();
-        put_slice(api, &format!("{node}-counters"), spec(json!({ "sharedCounters": sets })));
+        put_slice(
+            api,
+            &format!("{node}-counters"),
+            spec(json!({ "sharedCounters": partitions::counter_sets() })),
+        );
     }
     put_slice(api, &name, spec(json!({ "devices": devices })));
 }
