@@ -32,6 +32,9 @@ Examples:
   supercargo scheduler --shadow                       decides, writes nothing, and tells where it would differ
   supercargo scheduler                                within a pod, as its service account";
 
+/// How many requests are sent at once: the API server and etcd take more of them together for less than one after the other.
+const REQUESTS_MAX: usize = 96;
+
 /// How many writes may be on their way before no more pods are looked at.
 const WRITES_MAX: usize = 256;
 
@@ -132,6 +135,7 @@ impl Scheduler {
         troubles: &Troubles,
     ) -> Result<Connection, Failure> {
         let options = client::Options {
+            in_flight_max: REQUESTS_MAX,
             qps: settings.client.queries_per_second.unwrap_or(0.0),
             burst: settings.client.burst,
             reach: troubles.reach(),
