@@ -14,6 +14,7 @@ mod forlorn;
 mod gang;
 mod negotiation;
 mod outlook;
+mod placed;
 mod preempt;
 mod readying;
 mod settle;

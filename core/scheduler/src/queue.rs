@@ -333,6 +333,16 @@ impl Queue {
     /// The same without these, which wait for more than that.
     pub fn wake_but(&mut self, changes: Wakes, spared: &[Key], now: Timestamp) -> usize {
         self.heard.hear(&changes);
+        self.rouse_all(changes, |key| !spared.contains(key), now)
+    }
+
+    /// The same only for pods that the change concerns.
+    pub fn wake_if(&mut self, changes: Wakes, concerns: impl Fn(&Key) -> bool, now: Timestamp) -> usize {
+        self.heard.hear_if(&changes, &concerns);
+        self.rouse_all(changes, concerns, now)
+    }
+
+    fn rouse_all(&mut self, changes: Wakes, concerns: impl Fn(&Key) -> bool, now: Timestamp) -> usize {
         let mut woken: BTreeMap<Rank, Wake> = BTreeMap::new();
         let mut add = |kind: Wake, ranks: &BTreeSet<Rank>| {
             woken.extend(ranks.iter().map(|rank| (rank.clone(), kind)));
@@ -347,7 +357,7 @@ impl Queue {
             let one = self.sleepers.get(&(kind, Some(object)));
             any.into_iter().chain(one).for_each(|ranks| add(kind, ranks));
         }
-        woken.retain(|rank, _| !spared.contains(&rank.key));
+        woken.retain(|rank, _| concerns(&rank.key));
         let count = woken.len();
         if count > 0 {
             self.refreshes.pay(now);

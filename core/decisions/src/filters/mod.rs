@@ -9,6 +9,7 @@ mod attachments;
 mod disks;
 mod exclusive;
 mod features;
+pub mod helped;
 mod layers;
 mod node;
 mod node_affinity;

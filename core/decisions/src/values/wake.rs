@@ -33,7 +33,7 @@ pub enum Wake {
     PodAdded,
     /// A placed pod went.
     PodRemoved,
-    /// Labels of a placed pod changed.
+    /// Labels of a placed pod changed, or it is being deleted: rules about pods read both.
     PodLabels,
     /// A placed pod needs less.
     PodShrunk,
@@ -45,8 +45,6 @@ pub enum Wake {
     OwnRequests,
     /// Something else of the waiting pod changed.
     OwnSpec,
-    /// The waiting pod's gates were taken away.
-    OwnGates,
     /// A claim for devices was made for the waiting pod.
     OwnClaims,
     /// A claim for devices came, changed or went.
@@ -77,7 +75,7 @@ pub enum Wake {
 
 impl Wake {
     /// All kinds.
-    pub const ALL: [Wake; 28] = [
+    pub const ALL: [Wake; 27] = [
         Wake::NodeAdded,
         Wake::NodeRemoved,
         Wake::NodeLabels,
@@ -92,7 +90,6 @@ impl Wake {
         Wake::OwnTolerations,
         Wake::OwnRequests,
         Wake::OwnSpec,
-        Wake::OwnGates,
         Wake::OwnClaims,
         Wake::Claim,
         Wake::Class,

@@ -172,13 +172,13 @@ impl Engine {
             self.found_bound(&pod.uid, node);
             self.drop_negotiation(&pod.uid);
             self.follow_bound(now, pod);
-            let freed = self.end_nomination(&pod.uid, pod.node.as_ref());
+            let mut wakes = self.end_nomination(&pod.uid, pod.node.as_ref());
             if pod.deleting {
                 self.plans.leaving.remove(&pod.uid);
             }
             // While claims are written for it, it counts with what their devices take.
             if !self.bindings.has(&pod.uid) {
-                self.facts.put_pod(pod.clone());
+                wakes = wakes.or(self.put_on_node(now, pod));
                 self.look_if_gang_placed(pod);
             }
             if !known {
@@ -187,9 +187,9 @@ impl Engine {
             if !known && self.facts.wants_devices(pod) {
                 // Its claims may have been told of before it, and only now to displace it can free their devices.
                 self.plans.users_changed += 1;
-                return freed.or(Wake::PodAdded.of_node(node)).or(self.claims_touched(pod));
+                return wakes.or(self.claims_touched(pod));
             }
-            return if known { freed } else { freed.or(Wake::PodAdded.of_node(node)) };
+            return wakes;
         }
         if pod.deleting {
             return self.pod_gone(now, &pod.uid);

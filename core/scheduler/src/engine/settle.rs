@@ -210,7 +210,10 @@ impl Engine {
     pub(super) fn take_back(&mut self, now: Timestamp, uid: &PodUid, waited: Option<Waited>) {
         match self.facts.waiting.get(uid).filter(|pod| pod.node.is_some()).cloned() {
             // It stays where it is, without what its devices would have taken.
-            Some(bound) => self.facts.put_pod(bound),
+            Some(bound) => {
+                let freed = self.put_on_node(now, &bound);
+                self.wake_others(freed, now);
+            }
             None => {
                 self.facts.take_pod(uid);
                 self.plans.leaving.remove(uid);

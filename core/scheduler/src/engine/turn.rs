@@ -108,7 +108,8 @@ impl Engine {
             shape.requests.add(&extra, 1);
             shape.scored.add(&extra, 1);
         }
-        self.facts.put_pod(Arc::new(assumed));
+        let freed = self.put_on_node(now, &Arc::new(assumed));
+        self.wake_others(freed, now);
         self.bindings.begin(Binding::new(pod.clone(), choice.node.clone()));
         self.take_volumes(pod, choice.volumes);
         if !footprints.is_empty() {

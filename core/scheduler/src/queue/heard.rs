@@ -20,6 +20,12 @@ impl Heard {
         self.0.values_mut().for_each(|known| known.extend(changes));
     }
 
+    /// Something happened that may concern these pods.
+    pub fn hear_if(&mut self, changes: &Wakes, concerns: impl Fn(&Key) -> bool) {
+        let concerned = self.0.iter_mut().filter(|(key, _)| concerns(key));
+        concerned.for_each(|(_, known)| known.extend(changes));
+    }
+
     /// Something of one pod changed.
     pub fn hear_of(&mut self, key: &Key, changes: &Wakes) {
         if let Some(known) = self.0.get_mut(key) {

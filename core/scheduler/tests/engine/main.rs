@@ -60,6 +60,7 @@ mod volume_storms;
 mod volumes;
 mod wakes;
 mod wakes_kept;
+mod wakes_of_pods;
 mod workload_queue;
 mod world;
 mod world_writes;

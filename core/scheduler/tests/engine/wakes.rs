@@ -16,7 +16,7 @@ use crate::gangs::{gang_world, group, member, node_in};
 use crate::world::{World, claim, claim_id, gpu_class, gpus, node, pod, world};
 
 /// The pods that are tried again after something happened.
-fn tried_after(world: &mut World, what: impl FnOnce(&mut World)) -> BTreeSet<String> {
+pub fn tried_after(world: &mut World, what: impl FnOnce(&mut World)) -> BTreeSet<String> {
     world.settle();
     world.later(20);
     world.told.clear();
@@ -30,7 +30,7 @@ fn tried_after(world: &mut World, what: impl FnOnce(&mut World)) -> BTreeSet<Str
     tried
 }
 
-fn names(all: &[&str]) -> BTreeSet<String> {
+pub fn names(all: &[&str]) -> BTreeSet<String> {
     all.iter().map(ToString::to_string).collect()
 }
 

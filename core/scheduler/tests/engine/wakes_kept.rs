@@ -17,11 +17,13 @@ use crate::GPUS_BY_CLASS;
 use crate::gangs::{applied, gang, gang_world};
 use crate::turmoil::{Dice, collect};
 use crate::wakes::{claim_of, class, slice};
-use crate::world::{World, claim_id, named_pod, pod};
+use crate::wakes_of_pods::{evenly, reshape, term, with};
+use crate::world::{World, claim_id, named_pod, node, pod};
 
 const NODES: [&str; 3] = ["a", "b", "c"];
 const DRIVERS: [&str; 2] = ["gpu.example.com", "nic.example.com"];
 const CLASSES: [&str; 3] = ["gpu", "nic", "any"];
+const APPS: [&str; 2] = ["web", "db"];
 
 fn pick<'a>(dice: &mut Dice, all: &[&'a str]) -> &'a str {
     all[dice.below(all.len() as u64) as usize]
@@ -63,6 +65,35 @@ fn random_gang(dice: &mut Dice, world: &mut World, pods: &mut u64) {
     }
 }
 
+/// Labels, and of so many pods three have rules about pods with such labels.
+fn random_rules(dice: &mut Dice, shape: &mut Shape, of: u64) {
+    shape.labels = BTreeMap::from([("app".into(), pick(dice, &APPS).into())]);
+    let app = pick(dice, &APPS);
+    match dice.below(of) {
+        0 => shape.near = vec![term(app, "name")],
+        1 => shape.apart = vec![term(app, "name")],
+        2 => shape.spread = vec![evenly(app, "name")],
+        _ => {}
+    }
+}
+
+/// A pod changes where it is.
+fn change_pod(dice: &mut Dice, world: &mut World, name: &str) {
+    let Some(known) = world.pods.get(&*format!("uid-{name}")).cloned() else { return };
+    match dice.below(5) {
+        0 | 1 => {
+            let app = pick(dice, &APPS);
+            reshape(world, name, |shape| shape.labels = BTreeMap::from([("app".into(), app.into())]));
+        }
+        2 | 3 => {
+            let cpu_milli = [50, 300, 900][dice.below(3) as usize];
+            reshape(world, name, |shape| shape.requests.cpu_milli = cpu_milli);
+        }
+        _ if known.node.is_some() => world.add_pod(Pod { deleting: true, ..known }),
+        _ => {}
+    }
+}
+
 fn random_pod(dice: &mut Dice, world: &mut World, number: u64, group: Option<&str>) {
     let name = format!("p{number}");
     let mut claims = Vec::new();
@@ -88,13 +119,14 @@ fn random_pod(dice: &mut Dice, world: &mut World, number: u64, group: Option<&st
         let node_labels = BTreeMap::from([("name".into(), pick(dice, &NODES).into())]);
         made.shape = Arc::new(Shape { node_labels, ..Shape::clone(&made.shape) });
     }
+    made = with(made, |shape| random_rules(dice, shape, 12));
     let priority = if group.is_some() { 0 } else { [0, 0, 0, 5][dice.below(4) as usize] };
     world.add_pod(Pod { priority, group: group.map(Into::into), ..made });
 }
 
 fn happen(dice: &mut Dice, world: &mut World, pods: &mut u64) {
     let node = pick(dice, &NODES);
-    match dice.below(14) {
+    match dice.below(17) {
         0..=3 => {
             random_pod(dice, world, *pods, None);
             *pods += 1;
@@ -120,6 +152,10 @@ fn happen(dice: &mut Dice, world: &mut World, pods: &mut u64) {
             let change = random_class(dice, pick(&mut Dice(dice.0), &CLASSES));
             world.fact(change);
         }
+        14..=16 if *pods > 0 => {
+            let name = format!("p{}", dice.below(*pods));
+            change_pod(dice, world, &name);
+        }
         _ => {}
     }
 }
@@ -128,12 +164,25 @@ fn bound(world: &World) -> Vec<(PodUid, Option<NodeName>)> {
     world.pods.values().map(|pod| (pod.uid.clone(), pod.node.clone())).collect()
 }
 
-fn play(seed: u64) {
-    let (mut world, mut dice) = (gang_world(), Dice(seed));
-    for name in CLASSES {
-        let change = random_class(&mut dice, name);
-        world.fact(change);
+/// What happens to pods alone: they come, change and go, on nodes that are nearly full.
+fn crowd(dice: &mut Dice, world: &mut World, pods: &mut u64) {
+    match dice.below(8) {
+        0..=2 => {
+            let plain = pod(&format!("p{pods}"), [100, 300, 600][dice.below(3) as usize], &[]);
+            let made = with(plain, |shape| random_rules(dice, shape, 4));
+            world.add_pod(made);
+            *pods += 1;
+        }
+        3..=6 if *pods > 0 => {
+            let name = format!("p{}", dice.below(*pods));
+            change_pod(dice, world, &name);
+        }
+        7 if *pods > 0 => world.let_go(&format!("p{}", dice.below(*pods))),
+        _ => {}
     }
+}
+
+fn play(seed: u64, mut dice: Dice, mut world: World, happen: fn(&mut Dice, &mut World, &mut u64)) {
     let mut pods = 0;
     for step in 0..25 {
         for _ in 0..=dice.below(2) {
@@ -155,5 +204,25 @@ fn play(seed: u64) {
 
 #[test]
 fn the_clock_alone_helps_no_pod() {
-    (0..60).for_each(play);
+    for seed in 0..60 {
+        let (mut world, mut dice) = (gang_world(), Dice(seed));
+        for name in CLASSES {
+            let change = random_class(&mut dice, name);
+            world.fact(change);
+        }
+        play(seed, dice, world, happen);
+    }
+}
+
+#[test]
+fn the_clock_alone_helps_no_pod_beside_pods_that_change() {
+    for seed in 0..60 {
+        let mut world = gang_world();
+        for name in NODES {
+            let Change::NodeApplied(node) = node(name, 1_000) else { unreachable!("a node comes") };
+            let labels = BTreeMap::from([("name".into(), name.into())]);
+            world.fact(Change::NodeApplied(Box::new(Node { labels, ..*node })));
+        }
+        play(seed, Dice(seed), world, crowd);
+    }
 }

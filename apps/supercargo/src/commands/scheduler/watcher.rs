@@ -332,7 +332,6 @@ fn event(cause: Cause) -> &'static str {
             Wake::OwnLabels => "UnscheduledPodUpdatePodLabel",
             Wake::OwnTolerations => "UnscheduledPodUpdatePodToleration",
             Wake::OwnRequests | Wake::OwnSpec => "UnscheduledPodUpdate",
-            Wake::OwnGates => "UnscheduledPodUpdatePodSchedulingGatesEliminated",
             Wake::OwnClaims => "UnscheduledPodUpdatePodGeneratedResourceClaim",
             Wake::Claim => "ResourceClaimUpdate",
             Wake::Class => "DeviceClassUpdate",
