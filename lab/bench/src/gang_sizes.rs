@@ -17,7 +17,7 @@ use scheduler::write::Write;
 
 use crate::clock::worked;
 use crate::considering;
-use crate::gang::room;
+use crate::gang::{goal, room};
 use crate::random::Random;
 use crate::schedule::{NOW, node, pod};
 
@@ -79,8 +79,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
         anyhow::ensure!(seated == wanted, "{name}: it should be decided with less work");
         slowest = slowest.max(ms);
     }
-    println!("goal: each in under {MS_MAX} ms: {}", if slowest < MS_MAX { "met" } else { "not met" });
-    Ok(())
+    goal(&format!("each gang of many sizes in under {MS_MAX} ms"), slowest, MS_MAX)
 }
 
 /// What members need, one by one.

@@ -55,6 +55,8 @@ pub(crate) struct Run {
     pub(crate) placed: usize,
     /// Processor time for decisions alone, and for all that the engine did.
     pub(crate) deciding: f64,
+    /// Nominal nanoseconds of decisions, where turns are one decision each.
+    pub(crate) work: u64,
     all: f64,
 }
 
