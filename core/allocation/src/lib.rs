@@ -24,6 +24,8 @@ mod refusal;
 mod render;
 mod search;
 mod solver;
+#[cfg(test)]
+mod verdicts;
 mod work;
 #[cfg(test)]
 mod worlds;
