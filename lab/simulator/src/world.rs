@@ -23,6 +23,7 @@ mod life;
 mod machine;
 mod machines;
 mod mislead;
+mod node_taints;
 mod partitions;
 mod played_cluster;
 mod policies;
@@ -33,10 +34,11 @@ mod rules;
 mod schedulers;
 mod setup;
 mod shown;
-
+mod storage;
 mod trace;
 mod trees;
 mod verdict;
+mod wishes;
 mod workload;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -337,6 +339,9 @@ impl World {
             }
             Happening::Collect => {
                 actors::remove_stranded(&mut self.api, &mut self.chances, self.setup.calm);
+                if self.setup.has(Extra::NodeTaints) {
+                    node_taints::evict(&mut self.api, &mut self.chances, self.setup.calm);
+                }
                 if self.collected < self.api.revision() {
                     actors::collect_garbage(&mut self.api);
                     self.collected = self.api.revision();

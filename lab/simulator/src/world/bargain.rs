@@ -25,9 +25,10 @@ use serde_json::{Value, json};
 use super::api::{Api, named, text};
 use super::component::Component;
 use super::dice::Dice;
+use super::extras::Extra;
 use super::ranks::Ranks;
 use super::setup::{Arrangement, Devices, Groups, Sabotage, WorldSetup};
-use super::{Happening, Report, World, gangs, ranks, workload};
+use super::{Happening, Report, World, gangs, node_taints, ranks, workload};
 
 /// How long the world goes on when drivers are honest. Nobody sleeps for longer without being woken than the world lasts.
 const CALM_MS: i64 = 120_000;
@@ -52,7 +53,7 @@ pub fn bargain(seed: u64, sabotage: Sabotage, keep_lines: bool) -> Report {
     setup.devices = if setup.groups == Groups::None { Devices::Whole } else { Devices::Partitioned };
     let market = Market::new(seed);
     setup.gangs = market.gangs;
-    setup.extras.clear();
+    setup.extras.retain(|extra| *extra == Extra::NodeTaints);
     let gates = gangs::gates_of(&setup).with(Gate::DRAControlPlaneController, true);
     let mut world = World::with_gates(seed, setup, gates, keep_lines);
     world.begin(|api, setup, _| {
@@ -93,6 +94,8 @@ pub(super) struct Market {
     dice: Dice,
     /// Nodes come and go by chances of their own.
     node_dice: Dice,
+    /// And so do taints of nodes.
+    taint_dice: Dice,
     /// How important pods are, if that matters.
     pub ranks: Option<Ranks>,
     /// The driver that falls silent when nothing goes wrong any more.
@@ -194,13 +197,14 @@ impl Market {
         let gangs = Dice::new(seed, 8).below(3) == 0;
         let mut ranks = Ranks::of_world(seed);
         let silent = ranks.as_mut().and_then(|ranks| ranks.silent(traders.len()));
-        Market { traders, gangs, deeds, dice, node_dice: Dice::new(seed, 9), ranks, silent }
+        let (node_dice, taint_dice) = (Dice::new(seed, 9), node_taints::dice(seed));
+        Market { traders, gangs, deeds, dice, node_dice, taint_dice, ranks, silent }
     }
 
     /// A market in which nobody acts by chance.
     pub fn of(traders: Vec<Trader>) -> Market {
-        let (dice, node_dice) = (Dice::new(0, 7), Dice::new(0, 9));
-        Market { traders, gangs: false, deeds: 0, dice, node_dice, ranks: None, silent: None }
+        let (dice, node_dice, taint_dice) = (Dice::new(0, 7), Dice::new(0, 9), node_taints::dice(0));
+        Market { traders, gangs: false, deeds: 0, dice, node_dice, taint_dice, ranks: None, silent: None }
     }
 
     /// A group whose members stay in one rack.
@@ -266,6 +270,9 @@ impl Market {
             "schedulerName": workload::SCHEDULERS[0], "restartPolicy": "Never",
             "containers": [{ "name": "c", "image": "i" }], "resourceClaims": entries,
         });
+        if setup.has(Extra::NodeTaints) {
+            node_taints::dress(&mut pod, &self.dice);
+        }
         if self.gangs && self.dice.below(5) > 0 {
             let (group, ..) = GROUPS.iter().find(|one| one.2.contains(&&*name)).expect("every pod has one");
             pod["spec"]["schedulingGroup"] = json!({ "podGroupName": group });
@@ -299,7 +306,18 @@ impl Market {
         Some(format!("takes pods from or gives them to {name}"))
     }
 
-    /// All nodes are there, and take pods.
+    /// A node gets a taint or loses one, in worlds that have them. What was done is told.
+    fn taint_nodes(&mut self, api: &mut Api, setup: &WorldSetup) -> Option<String> {
+        if !setup.has(Extra::NodeTaints) || !self.taint_dice.per_mille(60) {
+            return None;
+        }
+        let mut done = None;
+        let mut told = |what: &str, name: &str| done = Some(format!("{what} {name}"));
+        node_taints::act(api, NODES, &mut self.taint_dice, &mut told);
+        done
+    }
+
+    /// All nodes are there and are not cordoned. Their taints stay.
     fn restore_nodes(api: &mut Api, setup: &WorldSetup) {
         for name in (0..NODES).map(node_name) {
             if api.get("Node", "", &name).is_none() {
@@ -348,10 +366,12 @@ impl World {
         {
             ranks.act(&mut self.api);
         }
-        if market.deeds > 0
-            && let Some(what) = market.move_nodes(&mut self.api, &self.setup)
-        {
-            self.trace.note(self.agenda.now(), format_args!("somebody {what}"));
+        if market.deeds > 0 {
+            let moved = market.move_nodes(&mut self.api, &self.setup);
+            let tainted = market.taint_nodes(&mut self.api, &self.setup);
+            for what in moved.into_iter().chain(tainted) {
+                self.trace.note(self.agenda.now(), format_args!("somebody {what}"));
+            }
         }
         let (now, honest) = (self.agenda.now(), self.is_honest());
         for at in 0..market.traders.len() {

@@ -61,17 +61,23 @@ impl World {
             self.trace.note(now, format_args!("WRONG: {wrong}"));
             self.violations.push(wrong);
         }
-        let terms = Terms {
-            retries_max: self.setup.tries_max,
-            allocation_times: self.gates.enabled(Gate::DRADeviceBindingConditions),
-            ..Terms::default()
-        };
         let sources = self.sources(replica, &write);
         self.sent += 1;
+        let terms = self.terms(self.sent);
         self.errands
             .insert(self.sent, Errand { replica, id, delivery: Delivery::new(write, sources, terms) });
         let pause = self.chances.millis(0, 5);
         self.agenda.after(pause, Happening::GoOn { errand: self.sent, heard: Heard::Begun });
+    }
+
+    /// How a write is carried out. Its pauses vary by a number of its own, as with a live scheduler, which has a seed as well.
+    fn terms(&self, errand: u64) -> Terms {
+        Terms {
+            retries_max: self.setup.tries_max,
+            allocation_times: self.gates.enabled(Gate::DRADeviceBindingConditions),
+            seed: self.seed.wrapping_add(errand << 16),
+            ..Terms::default()
+        }
     }
 
     /// What a scheduler makes a write from: the object as it is, or as it was told of it some time ago.

@@ -14,6 +14,11 @@ impl Dice {
         dice
     }
 
+    /// Dice for another purpose, that follow from where these are now and leave them there.
+    pub fn aside(&self, purpose: u64) -> Dice {
+        Dice::new(self.0, purpose)
+    }
+
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

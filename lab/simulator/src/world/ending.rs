@@ -180,13 +180,16 @@ fn usage(engine: &Engine) -> Vec<String> {
 }
 
 /// What an engine knows of the kinds that are not in its books, each with its name.
-fn remembered(engine: &Engine) -> [(&'static str, String); 6] {
+fn remembered(engine: &Engine) -> [(&'static str, String); 7] {
     let facts = engine.facts();
+    let nodes = facts.nodes.iter().filter_map(|(_, state)| state.node.as_ref());
+    let taints: BTreeMap<_, _> = nodes.map(|node| (node.name.clone(), &node.taints)).collect();
     let topologies: Vec<_> = facts.groups.topologies().collect();
     let slices: BTreeMap<_, _> =
         facts.slices.iter().map(|one| (one.slice.name.clone(), &one.slice.devices)).collect();
     [
         ("namespaces", format!("{:?}", facts.namespaces.iter().collect::<Vec<_>>())),
+        ("taints of nodes", format!("{taints:?}")),
         ("volumes", format!("{:?}", facts.volumes)),
         ("services and owners", format!("{:?}", facts.companions)),
         ("devices and their taints", format!("{slices:?}")),

@@ -8,8 +8,10 @@ use serde_json::{Value, json};
 
 use super::api::{Api, named, text};
 use super::dice::Dice;
+use super::node_taints;
 use super::provisioner;
 use super::setup::{Arrangement, Sabotage, WorldSetup};
+use super::storage;
 use super::trees;
 use super::workload::{self, SCHEDULERS, must};
 
@@ -32,11 +34,15 @@ pub enum Extra {
     Companions,
     /// Volumes that are found or made only once it is known where their pod goes.
     Provisioned,
+    /// Taints of nodes, and pods that tolerate them.
+    NodeTaints,
+    /// What storage drivers say of nodes and volumes.
+    StorageDrivers,
 }
 
 impl Extra {
     /// Every one.
-    pub const ALL: [Extra; 8] = [
+    pub const ALL: [Extra; 10] = [
         Extra::Trees,
         Extra::Workloads,
         Extra::Budgets,
@@ -45,21 +51,32 @@ impl Extra {
         Extra::Neighbours,
         Extra::Companions,
         Extra::Provisioned,
+        Extra::NodeTaints,
+        Extra::StorageDrivers,
     ];
 
+    /// Whether dice of its own decide about it. It came later than the others, and leaves what these decide as it was.
+    fn is_apart(self) -> bool {
+        matches!(self, Extra::NodeTaints | Extra::StorageDrivers)
+    }
+
     /// What is needed for a mistake to matter.
-    fn for_mistake(sabotage: Sabotage) -> Option<Extra> {
-        Some(match sabotage {
-            Sabotage::ForgetsParents => Extra::Trees,
-            Sabotage::ForgetsLevels => Extra::Workloads,
-            Sabotage::DeafToBudgets | Sabotage::MistakesPriorities => Extra::Budgets,
-            Sabotage::DeafToTaintRules => Extra::TaintRules,
-            Sabotage::ForgetsReach | Sabotage::SharesVolumes => Extra::Volumes,
-            Sabotage::DeafToNamespaces => Extra::Neighbours,
-            Sabotage::DeafToServices => Extra::Companions,
-            Sabotage::SkipsVolumes => Extra::Provisioned,
-            _ => return None,
-        })
+    fn for_mistake(sabotage: Sabotage) -> &'static [Extra] {
+        match sabotage {
+            Sabotage::ForgetsParents => &[Extra::Trees],
+            Sabotage::ForgetsLevels => &[Extra::Workloads],
+            Sabotage::DeafToBudgets | Sabotage::MistakesPriorities => &[Extra::Budgets],
+            Sabotage::DeafToTaintRules => &[Extra::TaintRules],
+            Sabotage::ForgetsReach | Sabotage::SharesVolumes => &[Extra::Volumes],
+            Sabotage::DeafToNamespaces => &[Extra::Neighbours],
+            Sabotage::DeafToServices => &[Extra::Companions],
+            Sabotage::SkipsVolumes => &[Extra::Provisioned],
+            Sabotage::ForgetsLimits | Sabotage::ForgetsCapacity => {
+                &[Extra::Volumes, Extra::Provisioned, Extra::StorageDrivers]
+            }
+            Sabotage::DeafToTaints => &[Extra::NodeTaints],
+            _ => &[],
+        }
     }
 }
 
@@ -67,9 +84,13 @@ impl Extra {
 pub(super) fn of_world(seed: u64, sabotage: Sabotage, gangs: bool) -> BTreeSet<Extra> {
     // Of numbers of their own, so that worlds without any stay what they were.
     let mut dice = Dice::new(seed, 5);
-    let drawn = Extra::ALL.into_iter().filter(|_| dice.below(3) == 0).collect::<Vec<_>>();
+    let drawn = Extra::ALL.into_iter().filter(|extra| !extra.is_apart() && dice.below(3) == 0);
+    let drawn = drawn.collect::<Vec<_>>();
+    let taints = node_taints::are_in(seed).then_some(Extra::NodeTaints);
+    let drivers = storage::is_in(seed, &drawn).then_some(Extra::StorageDrivers);
+    let needed = Extra::for_mistake(sabotage).iter().copied();
     let is_possible = |extra: &Extra| gangs || !matches!(extra, Extra::Trees | Extra::Workloads);
-    drawn.into_iter().chain(Extra::for_mistake(sabotage)).filter(is_possible).collect()
+    drawn.into_iter().chain(taints).chain(drivers).chain(needed).filter(is_possible).collect()
 }
 
 /// The namespace of the other pods.
@@ -96,7 +117,8 @@ pub(super) fn furnish(api: &mut Api, setup: &WorldSetup, dice: &mut Dice) {
     trees::furnish(api, setup, dice);
     for extra in &setup.extras {
         match extra {
-            Extra::Trees | Extra::Workloads => {}
+            Extra::Trees | Extra::Workloads | Extra::NodeTaints => {}
+            Extra::StorageDrivers => storage::furnish(api, setup, dice),
             Extra::Budgets => turn_budget(api, APPS[0], dice),
             Extra::TaintRules => {
                 let mut template = named("resource.k8s.io/v1", "ResourceClaimTemplate", "bold");
@@ -110,7 +132,7 @@ pub(super) fn furnish(api: &mut Api, setup: &WorldSetup, dice: &mut Dice) {
                 let class = json!({ "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
                     "metadata": { "name": "disks" }, "provisioner": "example.com/disks" });
                 must(api.create(&class));
-                VOLUMES.iter().for_each(|(name, _)| turn_volume(api, name));
+                VOLUMES.iter().for_each(|(name, _)| turn_volume(api, setup, name));
                 DISKS.iter().for_each(|name| turn_disk(api, name, dice));
             }
             // From the beginning, since rules about namespaces can be kept only by who knows of them.
@@ -127,7 +149,7 @@ pub(super) fn furnish(api: &mut Api, setup: &WorldSetup, dice: &mut Dice) {
 
 /// Somebody does something with what not every world has.
 pub(super) fn act(api: &mut Api, setup: &WorldSetup, dice: &mut Dice, told: &mut dyn FnMut(&str, &str)) {
-    let extras: Vec<Extra> = setup.extras.iter().copied().collect();
+    let extras: Vec<Extra> = setup.extras.iter().copied().filter(|extra| !extra.is_apart()).collect();
     let Some(extra) = dice.pick(&extras) else { return };
     match extra {
         Extra::Trees => trees::act_on_tree(api, setup, dice, told),
@@ -145,7 +167,7 @@ pub(super) fn act(api: &mut Api, setup: &WorldSetup, dice: &mut Dice, told: &mut
         Extra::Volumes if dice.per_mille(250) => {
             let (name, _) = VOLUMES[dice.below(VOLUMES.len())];
             told("makes or takes volume", name);
-            turn_volume(api, name);
+            turn_volume(api, setup, name);
         }
         Extra::Volumes => {
             let name = DISKS[dice.below(DISKS.len())];
@@ -159,13 +181,33 @@ pub(super) fn act(api: &mut Api, setup: &WorldSetup, dice: &mut Dice, told: &mut
             turn_companion(api, at);
         }
         Extra::Provisioned => provisioner::act(api, dice, told),
+        // They have dice of their own.
+        Extra::NodeTaints | Extra::StorageDrivers => {}
     }
+}
+
+/// Somebody does something with what came later than the rest: beside what is done anyway.
+pub(super) fn act_apart(api: &mut Api, setup: &WorldSetup, aside: &Dice, told: &mut dyn FnMut(&str, &str)) {
+    if setup.has(Extra::NodeTaints) {
+        node_taints::act_beside(api, setup.nodes, aside, told);
+    }
+    if setup.has(Extra::StorageDrivers) {
+        storage::act_beside(api, setup, aside, told);
+    }
+}
+
+/// Whether a world has what is chosen from when something is done.
+pub(super) fn may_act(setup: &WorldSetup) -> bool {
+    setup.extras.iter().any(|extra| !extra.is_apart())
 }
 
 /// Gives a pod what it has to do with all this.
 pub(super) fn dress(api: &mut Api, pod: &mut Value, setup: &WorldSetup, dice: &mut Dice) {
+    if setup.has(Extra::NodeTaints) {
+        node_taints::dress(pod, dice);
+    }
     let app = APPS[dice.below(APPS.len())];
-    if setup.extras.is_empty() {
+    if !may_act(setup) {
         return;
     }
     pod["metadata"]["labels"][APP] = json!(app);
@@ -260,15 +302,16 @@ fn turn_rule(api: &mut Api, setup: &WorldSetup, name: &str, dice: &mut Dice) {
     }
 }
 
-fn turn_volume(api: &mut Api, name: &str) {
+fn turn_volume(api: &mut Api, setup: &WorldSetup, name: &str) {
     if remove(api, "PersistentVolume", "", name) {
         return;
     }
     let nodes = VOLUMES.iter().find(|known| known.0 == name).map_or(&[][..], |known| known.1);
     let expression = json!({ "key": HOSTNAME, "operator": "In", "values": nodes });
+    let (kind, source) = storage::source(setup, name);
     let volume = json!({ "apiVersion": "v1", "kind": "PersistentVolume", "metadata": { "name": name },
         "spec": { "capacity": { "storage": "1Gi" }, "accessModes": ["ReadWriteOnce"],
-            "storageClassName": "disks", "local": { "path": "/disk" },
+            "storageClassName": "disks", kind: source,
             "nodeAffinity": { "required": { "nodeSelectorTerms": [{ "matchExpressions": [expression] }] } } } });
     must(api.create(&volume));
 }

@@ -20,6 +20,10 @@ pub(super) fn told(change: Change, sabotage: Sabotage) -> Option<Change> {
         (Sabotage::MistakesPriorities, Change::PodApplied(pod)) => {
             Change::PodApplied(Arc::new(Pod { priority: -pod.priority, ..Pod::clone(&pod) }))
         }
+        (Sabotage::DeafToTaints, Change::NodeApplied(mut node)) => {
+            node.taints.clear();
+            Change::NodeApplied(node)
+        }
         (Sabotage::DeafToBudgets, Change::BudgetApplied(_) | Change::BudgetGone(..))
         | (Sabotage::DeafToTaintRules, Change::TaintRuleApplied(_) | Change::TaintRuleGone(_))
         | (Sabotage::DeafToNamespaces, Change::NamespaceApplied(..))
@@ -34,6 +38,14 @@ pub(super) fn told(change: Change, sabotage: Sabotage) -> Option<Change> {
         (Sabotage::SharesVolumes, Change::Storage(StorageChange::VolumeClaimApplied(mut claim))) => {
             claim.one_pod = false;
             Change::Storage(StorageChange::VolumeClaimApplied(claim))
+        }
+        (Sabotage::ForgetsLimits, Change::Storage(StorageChange::NodeApplied(mut node))) => {
+            node.drivers.values_mut().for_each(|most| *most = None);
+            Change::Storage(StorageChange::NodeApplied(node))
+        }
+        (Sabotage::ForgetsCapacity, Change::Storage(StorageChange::DriverApplied(mut driver))) => {
+            driver.tells_capacity = false;
+            Change::Storage(StorageChange::DriverApplied(driver))
         }
         (Sabotage::SkipsVolumes, Change::Storage(StorageChange::VolumeClaimApplied(mut claim))) => {
             let any = claim.volume.take().unwrap_or_else(|| provisioner::ANY.into());

@@ -20,9 +20,9 @@ use super::workload::must;
 use super::{Happening, World};
 
 /// The class whose volumes are made, for some nodes; and the one whose volumes are there, by name.
-const MADE: &str = "made";
+pub(super) const MADE: &str = "made";
 const FOUND: &str = "found";
-const PROVISIONER: &str = "late.example.com";
+pub(super) const PROVISIONER: &str = "late.example.com";
 /// Claims with their classes; the last is for one pod at a time.
 const CLAIMS: [(&str, &str); 5] =
     [("late-0", MADE), ("late-1", FOUND), ("late-2", FOUND), ("late-3", MADE), ("late-4", MADE)];

@@ -16,6 +16,7 @@ use scheduler::engine::{ConsiderationId, Engine};
 use store::{FieldSelector, Key, Selection};
 
 use super::api::{Api, Site};
+use super::node_taints::ToldTaints;
 use super::setup::Sabotage;
 use super::shown::Shown;
 
@@ -169,6 +170,8 @@ pub(crate) struct Replica {
     /// What it considers while it does other things.
     pub considering: BTreeMap<ConsiderationId, Box<Consideration>>,
     pub streams: Vec<Stream>,
+    /// What it was told of the taints of nodes.
+    pub told_taints: ToldTaints,
     /// Counts its starts; what was planned for an earlier life does not happen.
     pub life: u32,
     pub alive: bool,
@@ -188,6 +191,7 @@ impl Replica {
             slice_max,
             considering: BTreeMap::new(),
             streams: streams(api),
+            told_taints: ToldTaints::new(),
             life: 0,
             alive: true,
             leads,
@@ -202,6 +206,7 @@ impl Replica {
         self.engine = engine(self.name, gates, self.slice_max);
         self.considering.clear();
         self.streams = streams(api);
+        self.told_taints.clear();
         self.alive = true;
         (self.turn_planned, self.wake_planned) = (false, None);
     }

@@ -106,7 +106,7 @@ impl Rules {
 }
 
 /// The volume claims of a pod by name.
-fn disks(pod: &Pod) -> impl Iterator<Item = &str> {
+pub(super) fn disks(pod: &Pod) -> impl Iterator<Item = &str> {
     let claims = pod.spec.volumes.iter().filter_map(|volume| volume.persistent_volume_claim.as_ref());
     claims.map(|claim| claim.claim_name.as_str())
 }
@@ -174,9 +174,17 @@ fn stream<'r>(replica: &'r Replica, kind: &str) -> Option<&'r Stream> {
 }
 
 /// Objects of a kind as a scheduler was told of them.
-fn known<T: Object + Send + Sync + 'static>(replica: &Replica) -> Vec<T> {
+pub(super) fn known<T: Object + Send + Sync + 'static>(replica: &Replica) -> Vec<T> {
     let objects = stream(replica, T::KIND).into_iter().flat_map(|stream| stream.known.values());
     objects.map(|object| T::clone(object.read())).collect()
+}
+
+/// An object as a scheduler was told of it.
+pub(super) fn told_of<'r, T>(replica: &'r Replica, key: &Key) -> Option<&'r Arc<T>>
+where
+    T: Object + Send + Sync + 'static,
+{
+    stream(replica, T::KIND)?.known.get(key).map(|object| object.read())
 }
 
 /// The keys of taints that a claim bears, as far as worlds have such claims: whatever their values and effects.

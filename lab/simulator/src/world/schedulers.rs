@@ -90,6 +90,9 @@ impl World {
     /// Tells an engine something, and does what it wants done.
     pub(super) fn tell(&mut self, replica: usize, input: Input) {
         let is_change = matches!(input, Input::Changed(_));
+        if let Input::Changed(change) = &input {
+            self.note_told_taints(replica, change);
+        }
         let input = match input {
             Input::Changed(change) => match mislead::told(change, self.setup.sabotage) {
                 Some(change) => Input::Changed(change),
@@ -105,10 +108,13 @@ impl World {
 
     /// Does what an engine wants done.
     fn follow(&mut self, replica: usize, input: Input) {
+        let is_deciding = matches!(input, Input::Turn { .. } | Input::Considered(..));
         for effect in self.replicas[replica].engine.handle(self.api.now, input) {
             match effect {
                 Effect::Submit(id, write) => {
                     self.check_submission(replica, &write);
+                    self.check_taints(replica, &write, is_deciding);
+                    self.check_storage(replica, &write, is_deciding);
                     self.submit(replica, id, write);
                 }
                 Effect::Consider(id, consideration) => {

@@ -157,6 +157,8 @@ pub enum Sabotage {
     DeafToBudgets,
     /// They never hear of rules that taint devices.
     DeafToTaintRules,
+    /// They never hear of the taints of nodes.
+    DeafToTaints,
     /// They never hear what labels namespaces have.
     DeafToNamespaces,
     /// They never hear of services.
@@ -167,6 +169,10 @@ pub enum Sabotage {
     ForgetsReach,
     /// They think that a volume for one pod is for many.
     SharesVolumes,
+    /// They think that nodes attach any number of volumes.
+    ForgetsLimits,
+    /// They think that there is storage everywhere.
+    ForgetsCapacity,
     /// They think that every claim has its volume.
     SkipsVolumes,
     /// They think that groups are in no tree.
@@ -179,7 +185,7 @@ pub enum Sabotage {
 
 impl Sabotage {
     /// Every mistake.
-    pub const ALL: [Sabotage; 29] = [
+    pub const ALL: [Sabotage; 32] = [
         Sabotage::DeafToClaims,
         Sabotage::DeafToDepartures,
         Sabotage::TrustsRefusals,
@@ -200,11 +206,14 @@ impl Sabotage {
         Sabotage::BindsUnready,
         Sabotage::DeafToBudgets,
         Sabotage::DeafToTaintRules,
+        Sabotage::DeafToTaints,
         Sabotage::DeafToNamespaces,
         Sabotage::DeafToServices,
         Sabotage::MistakesPriorities,
         Sabotage::ForgetsReach,
         Sabotage::SharesVolumes,
+        Sabotage::ForgetsLimits,
+        Sabotage::ForgetsCapacity,
         Sabotage::SkipsVolumes,
         Sabotage::ForgetsParents,
         Sabotage::ForgetsLevels,

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::quantity::Quantity;
+use objects::core::node::Node;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
 use objects::supercargo::control;
@@ -14,6 +15,7 @@ use objects::supercargo::control;
 use super::bargain::{CARDS, Market, NODES, all, at_least, node_name, place_of};
 use super::gangs::rack_of;
 use super::judge::is_over;
+use super::node_taints::{keeps_off, taints_of};
 use super::ranks::has_cpu;
 use super::{World, workload};
 
@@ -22,6 +24,7 @@ struct Scene<'s> {
     claims: &'s [Arc<ResourceClaim>],
     pods: &'s [Arc<Pod>],
     market: &'s Market,
+    nodes: &'s [Arc<Node>],
     /// How much cpu each node has.
     cpu: Quantity,
 }
@@ -45,9 +48,10 @@ impl World {
         let Some(market) = self.market.take() else { return };
         let claims: Vec<Arc<ResourceClaim>> = all(&mut self.api, "ResourceClaim");
         let pods: Vec<Arc<Pod>> = all(&mut self.api, "Pod");
+        let nodes: Vec<Arc<Node>> = all(&mut self.api, "Node");
         self.check_nominations(&market);
         let cpu = workload::CPU.parse().expect("a good quantity");
-        let scene = Scene { claims: &claims, pods: &pods, market: &market, cpu };
+        let scene = Scene { claims: &claims, pods: &pods, market: &market, nodes: &nodes, cpu };
         for party in parties(&pods) {
             if let Some(nodes) = scene.seats_for(&party) {
                 let name = &party.name;
@@ -148,10 +152,19 @@ impl<'s> Scene<'s> {
         claim.status.reserved_for.iter().any(|user| is_on_node(&user.uid))
     }
 
+    /// Whether a pod tolerates the taints of a node.
+    fn takes(&self, node: &str, pod: &Pod) -> bool {
+        let node = self.nodes.iter().find(|one| one.metadata.name == node);
+        node.is_some_and(|node| keeps_off(pod, taints_of(node)).is_none())
+    }
+
     /// Whether pods could have all that they want on these nodes, if nobody had anything who waits.
     fn could_be(&self, seats: &[(&Pod, String)]) -> bool {
         let Scene { claims, market, .. } = self;
-        if seats.iter().any(|(pod, _)| market.is_hopeless(pod)) || !has_cpu(seats, self.pods, &self.cpu) {
+        if seats.iter().any(|(pod, node)| market.is_hopeless(pod) || !self.takes(node, pod)) {
+            return false;
+        }
+        if !has_cpu(seats, self.pods, &self.cpu) {
             return false;
         }
         // Who waits for a driver that is silent keeps what others gave.

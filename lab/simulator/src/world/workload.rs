@@ -92,7 +92,8 @@ pub(crate) fn act(
     now: i64,
 ) -> Option<String> {
     let mut told = |what: &str, name: &str| trace.note(now, format_args!("somebody {what} {name}"));
-    if !setup.extras.is_empty() && dice.per_mille(250) {
+    extras::act_apart(api, setup, dice, &mut told);
+    if extras::may_act(setup) && dice.per_mille(250) {
         extras::act(api, setup, dice, &mut told);
         return None;
     }

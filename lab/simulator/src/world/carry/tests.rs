@@ -1,5 +1,6 @@
 //! Writes in a world in which nothing happens but them: they end as those of a live scheduler do.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use model::allocation::Allocation;
@@ -12,6 +13,7 @@ use super::super::api::named;
 use super::super::setup::{Fault, Sabotage, WorldSetup};
 use super::super::shown::Shown;
 use super::super::{Happening, World};
+use super::{CallOutcome, Delivery, DeliveryAction, Heard, Refused, Sources, millis, refusal, typed};
 
 /// A world with a pod and a claim that is protected, and the claim.
 fn world() -> (World, Arc<Shown>) {
@@ -125,4 +127,38 @@ fn a_claim_that_the_api_finds_a_name_for_is_not_made_twice() {
     });
     assert!(said.starts_with("Failed("), "{said}");
     assert_eq!(world.api.list("ResourceClaim").len(), 2, "one was there before");
+}
+
+/// How long each of some writes pauses in all, in a world of a seed, while another client is always faster.
+fn pauses(seed: u64) -> Vec<i64> {
+    let (mut world, claim) = world();
+    world.seed = seed;
+    let there = typed("ResourceClaim", &claim).expect("a good claim");
+    let pause = |errand: u64| {
+        let write = Write::DeleteClaim { claim: claim_id(), uid: uid(&claim).into() };
+        let sources = Sources::of(world.classes.clone());
+        let mut delivery = Delivery::new(write, sources, world.terms(errand));
+        let (mut heard, mut all) = (Heard::Begun, 0);
+        loop {
+            heard = match delivery.step(heard, world.api.now) {
+                DeliveryAction::Read(_) => Heard::Answer(CallOutcome::Done(Some(there.clone()))),
+                DeliveryAction::Call(_) => Heard::Answer(refusal(&Refused::Conflict("late".to_owned()))),
+                DeliveryAction::Settled(_) => return all,
+                DeliveryAction::Pause(time) => {
+                    all += millis(time);
+                    Heard::Rested
+                }
+            };
+        }
+    };
+    (1..6).map(pause).collect()
+}
+
+#[test]
+fn writes_that_met_at_an_object_pause_for_different_times() {
+    let once = pauses(7);
+    let different: BTreeSet<&i64> = once.iter().collect();
+    assert!(different.len() > 3, "{once:?}");
+    assert_eq!(once, pauses(7), "a seed has one history");
+    assert_ne!(once, pauses(8), "another seed has another");
 }
