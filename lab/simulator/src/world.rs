@@ -81,6 +81,9 @@ const CALM_MS: i64 = 45_000;
 /// How long it takes at most until nothing is left, when everybody is asked to go.
 const CLOSE_MS: i64 = 30_000;
 
+/// How long the last writes take at most when nothing goes wrong any more.
+const WRITES_END_MS: i64 = 2_000;
+
 /// A world in which more happens than this never comes to rest.
 const HAPPENINGS_MAX: u64 = 60_000;
 
@@ -170,6 +173,7 @@ pub fn play(seed: u64, sabotage: Sabotage, keep_lines: bool) -> Report {
     let mut world = World::new(seed, sabotage, keep_lines);
     world.begin(workload::furnish);
     world.go_on();
+    world.await_writes();
     if world.violations.is_empty() {
         world.check_ending();
     }
@@ -322,6 +326,16 @@ impl World {
             self.spread();
             if !self.violations.is_empty() {
                 return;
+            }
+        }
+    }
+
+    /// A write may have begun at the very end, such as one that refreshes figures. It is soon over, as nothing goes wrong.
+    fn await_writes(&mut self) {
+        for _ in 0..WRITES_END_MS / 100 {
+            if self.violations.is_empty() && !self.errands.is_empty() {
+                self.end = self.end.map(|end| end + 100);
+                self.go_on();
             }
         }
     }

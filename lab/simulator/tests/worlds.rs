@@ -57,7 +57,7 @@ fn all_is_well_in_worlds_with_gangs() {
 
 #[test]
 fn every_third_world_has_each_of_what_not_every_world_has() {
-    let reports = all_is_well(400..560);
+    let reports = all_is_well(400..600);
     for extra in Extra::ALL {
         let with: Vec<&Report> = reports.iter().filter(|report| report.extras.contains(&extra)).collect();
         assert!(with.len() > 20, "{extra:?} occurs: {}", with.len());

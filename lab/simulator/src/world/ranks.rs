@@ -14,10 +14,11 @@ use store::Key;
 
 use super::World;
 use super::api::{Api, named, text};
-use super::bargain::{Market, Trader, all, place_of};
+use super::bargain::{Market, Trader, all, at_least, place_of};
 use super::dice::Dice;
 use super::gangs::rack_of;
 use super::judge::is_over;
+use super::verdict::group_of;
 use super::workload::SCHEDULERS;
 
 /// Pods that want no devices, and are less important than most.
@@ -118,6 +119,31 @@ impl World {
     pub(super) fn check_asked(&mut self, replica: usize, uid: &str, place: &str, what: &str) {
         let Some(market) = &self.market else { return };
         let Some(pod) = self.judge.pods.values().find(|pod| pod.metadata.uid == uid) else { return };
+        let lacking = self.lacking(market, replica, pod, place);
+        if !lacking.is_empty() {
+            let pod = &pod.metadata.name;
+            let wrong = format!("{what} for pod {pod} at {place}, and no driver gave it {lacking} there");
+            self.note_violations(vec![wrong]);
+        }
+    }
+
+    /// A scheduler lets pods go for one. If that is the member of a gang, it may be another that has no seat: it does for as many members
+    /// as the gang still needs to have what they want.
+    pub(super) fn check_asked_of_all(&mut self, replica: usize, uid: &str, place: &str, what: &str) {
+        let Some(market) = &self.market else { return };
+        let Some(pod) = self.judge.pods.values().find(|pod| pod.metadata.uid == uid) else { return };
+        let Some(group) = group_of(pod) else { return self.check_asked(replica, uid, place, what) };
+        let members = self.judge.pods.values().filter(|pod| group_of(pod) == Some(group) && !is_over(pod));
+        let (waiting, seated): (Vec<_>, Vec<_>) = members.partition(|pod| pod.spec.node_name.is_empty());
+        let has_all = |pod: &&&Arc<Pod>| self.lacking(market, replica, pod, place).is_empty();
+        let needed = at_least(group).saturating_sub(seated.len()).max(1);
+        if waiting.iter().filter(has_all).count() < needed {
+            self.check_asked(replica, uid, place, what);
+        }
+    }
+
+    /// What drivers have not given a pod that is to be at a place, as the API says or as the scheduler was told.
+    fn lacking(&self, market: &Market, replica: usize, pod: &Pod, place: &str) -> String {
         let told = self.replicas[replica].streams.iter().find(|one| one.site.kind.kind == "ResourceClaim");
         let mut lacking = Vec::new();
         for name in market.lent(pod) {
@@ -135,14 +161,7 @@ impl World {
                 lacking.push(name);
             }
         }
-        if !lacking.is_empty() {
-            let pod = &pod.metadata.name;
-            let wrong = format!(
-                "{what} for pod {pod} at {place}, and no driver gave it {} there",
-                lacking.join(", ")
-            );
-            self.note_violations(vec![wrong]);
-        }
+        lacking.join(", ")
     }
 
     /// Nothing is kept for a pod that waits for what no driver gave it.

@@ -174,7 +174,7 @@ impl World {
             }
             Announcement::Preempted { pod, by, node, .. } => {
                 self.check_eviction(&pod.uid, &by.uid);
-                self.check_asked(replica, &by.uid, node, &format!("pod {} goes", pod.id));
+                self.check_asked_of_all(replica, &by.uid, node, &format!("pod {} goes", pod.id));
                 self.trace.note(
                     now,
                     format_args!("scheduler {replica} displaces {} for {} on {node}", pod.id, by.id),

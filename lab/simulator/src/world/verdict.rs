@@ -95,7 +95,7 @@ fn names(pod: &Pod, claim: &ResourceClaim) -> bool {
     !is_over(pod) && entries.any(|entry| entry.resource_claim_name.as_deref() == name)
 }
 
-fn group_of(pod: &Pod) -> Option<&str> {
+pub(super) fn group_of(pod: &Pod) -> Option<&str> {
     pod.spec.scheduling_group.as_ref()?.pod_group_name.as_deref()
 }
 
