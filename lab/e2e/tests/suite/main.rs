@@ -34,6 +34,7 @@ use with_groups;
 
 mod claims;
 mod compatibility;
+mod contention;
 mod devices;
 mod elected;
 mod evictions;
