@@ -18,7 +18,7 @@ use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use crate::claimants::{Claimant, claim_of, is_controlled_by};
 use crate::claims::is_done;
 
-pub use answer::{answer, nodes_to_judge, was_unsuitable};
+pub use answer::{answer, asks_the_same, nodes_to_judge, was_unsuitable};
 pub use give::{Grant, described, freed, given, unprotected};
 
 /// What keeps a claim from going before a driver has taken its devices back.

@@ -47,9 +47,11 @@ impl Account {
         let mut caller = Caller::connect(place).await?;
         for object in serde_saphyr::from_multiple::<Value>(self.manifests())? {
             let group = object["apiVersion"].as_str().unwrap_or_default();
-            let path = match object["kind"].as_str().unwrap_or_default() {
-                "ServiceAccount" => "/api/v1/namespaces/kube-system/serviceaccounts".to_owned(),
-                kind => format!("/apis/{group}/{}s", kind.to_lowercase()),
+            let plural = format!("{}s", object["kind"].as_str().unwrap_or_default().to_lowercase());
+            let version = if group == "v1" { "/api/v1".to_owned() } else { format!("/apis/{group}") };
+            let path = match object["metadata"]["namespace"].as_str() {
+                Some(namespace) => format!("{version}/namespaces/{namespace}/{plural}"),
+                None => format!("{version}/{plural}"),
             };
             let answer = caller.call(Method::POST, &path, object.to_string()).await?;
             // It may have been told before.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
+use caller::Caller;
 use client::{Answer, Connection, Event as Watched, Options, Patch, Selectors, WatchOptions};
 use futures_util::StreamExt;
 use gates::Gates;
@@ -162,10 +163,7 @@ impl Cluster {
     /// # Errors
     /// When the server's certificate is no good.
     pub fn connect_as(&self, account: Account) -> Result<Connection> {
-        if self._server.is_some() {
-            return self.connect();
-        }
-        self.place.connect_with(&format!("{TOKEN}-{}", account.name()), &Options::default())
+        self.place.connect_with(&self.token_of(account), &Options::default())
     }
 
     /// A connection of one's own.
@@ -202,6 +200,38 @@ impl Cluster {
         Ok(path)
     }
 
+    /// A connection for calls whose answers are looked at byte by byte.
+    ///
+    /// # Errors
+    /// When the server cannot be reached.
+    pub async fn caller(&self) -> Result<Caller> {
+        Ok(Caller::connect(&self.place.for_calls()?).await?)
+    }
+
+    /// Where the server is.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("https://{}", self.place.address)
+    }
+
+    /// Writes what a pod with this account finds in `/var/run/secrets/kubernetes.io/serviceaccount`, and says where.
+    ///
+    /// # Errors
+    /// When the files cannot be written.
+    pub fn account_folder(&self, account: Account) -> Result<PathBuf> {
+        let Place { address, authority, dir } = &self.place;
+        let folder = dir.join(format!("{}.{}", address.replace(':', "-"), account.name()));
+        std::fs::create_dir_all(&folder)?;
+        whole(&folder.join("ca.crt"), authority)?;
+        whole(&folder.join("token"), &self.token_of(account))?;
+        Ok(folder)
+    }
+
+    /// On a real server an account has a token of its own.
+    fn token_of(&self, account: Account) -> String {
+        if self.is_ours() { TOKEN.to_owned() } else { format!("{TOKEN}-{}", account.name()) }
+    }
+
     /// Teaches a server that is not ours our own kinds.
     ///
     /// # Errors
@@ -210,7 +240,7 @@ impl Cluster {
         if self._server.is_some() {
             return Ok(());
         }
-        let mut caller = caller::Caller::connect(&self.place.for_calls()?).await?;
+        let mut caller = self.caller().await?;
         let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
         for definition in schema::openapi::crds() {
             let answer = caller.call(Method::POST, path, definition.to_string()).await?;

@@ -8,6 +8,7 @@
 mod account;
 mod cluster;
 mod embedded;
+pub mod gang;
 pub mod givers;
 mod hold;
 pub mod judge;

@@ -3,15 +3,15 @@
 //!
 //! Exits with 1 and says why if anything is not as it should be.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{env, process};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::{Args, Parser, Subcommand};
 use e2e::negotiate::{Others, Waits};
 use e2e::passers::percentile;
-use e2e::{Cluster, Program, Servant, Served, Terms, givers, kill, life, negotiate, ready};
+use e2e::{Cluster, Program, Servant, Served, Terms, gang, givers, kill, life, negotiate, ready};
 use gates::{Gate, Gates};
 
 /// The command line.
@@ -26,6 +26,8 @@ struct Cli {
 enum Command {
     /// Kill a scheduler again and again while pods with claims are on their way
     Kill(Kill),
+    /// Bind a gang whose members share a claim, and hold it to a limit of time
+    Gang(Gang),
     /// Live the whole lives of many pods with claims, and look whether anything is left of them
     Life(Life),
     /// Place pods whose claims a driver's own controller gives devices, and count the writes
@@ -57,6 +59,19 @@ struct Kill {
     /// Have partitions in compatibility groups and claims that a driver's own controller allocates besides, and kill that too
     #[arg(long)]
     mixed: bool,
+    /// Do it on a real server with kube-controller-manager
+    #[arg(long)]
+    real: bool,
+}
+
+#[derive(Args, Debug)]
+struct Gang {
+    /// How many members the gang has
+    #[arg(long, default_value_t = 200)]
+    members: usize,
+    /// How long it may take from the last pod until all are bound, in milliseconds
+    #[arg(long, default_value_t = 2_000)]
+    within_ms: u64,
     /// Do it on a real server with kube-controller-manager
     #[arg(long)]
     real: bool,
@@ -129,6 +144,7 @@ fn main() -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     match cli.command {
         Command::Kill(kill) => runtime.block_on(kill.run()),
+        Command::Gang(gang) => runtime.block_on(gang.run()),
         Command::Life(life) => runtime.block_on(life.run()),
         Command::Negotiate(negotiate) => runtime.block_on(negotiate.run()),
         Command::Ready(ready) => runtime.block_on(ready.run()),
@@ -141,17 +157,12 @@ impl Kill {
     async fn run(&self) -> Result<()> {
         let dir = env::temp_dir().join(format!("supercargo-e2e-{}", process::id()));
         let served = if self.mixed { Served::Groups } else { Served::Usual };
-        let cluster = if self.real {
-            Cluster::real_with(&dir, served).await?.map_err(anyhow::Error::msg)?
-        } else {
-            Cluster::embedded_with(&dir, served)?
-        };
+        let (cluster, _controllers) = start(&dir, served, self.real).await?;
         let own = env::current_exe()?;
         let program = match &self.supercargo {
             Some(path) => Program::Supercargo(path.clone()),
             None => Program::Own(own.clone()),
         };
-        let _controllers = if self.real { Servant::kube_controllers(&cluster, served)? } else { None };
         println!("seed       {}", self.seed);
         let mixed = self.mixed.then_some(&*own);
         let options = kill::KillOptions { pods: self.pods, kills: self.kills, seed: self.seed, mixed };
@@ -160,6 +171,35 @@ impl Kill {
         println!("killed at  {:?}", report.killed_at);
         println!("took       {:.1} s", report.took.as_secs_f64());
         std::fs::remove_dir_all(&dir)?;
+        Ok(())
+    }
+}
+
+/// A cluster of our own, or one on a real server with kube-controller-manager.
+async fn start(dir: &Path, served: Served, real: bool) -> Result<(Cluster, Option<Servant>)> {
+    if !real {
+        return Ok((Cluster::embedded_with(dir, served)?, None));
+    }
+    let cluster = Cluster::real_with(dir, served).await?.map_err(anyhow::Error::msg)?;
+    let controllers = Servant::kube_controllers(&cluster, served)?;
+    Ok((cluster, controllers))
+}
+
+impl Gang {
+    async fn run(&self) -> Result<()> {
+        let dir = env::temp_dir().join(format!("supercargo-gang-{}", process::id()));
+        let (cluster, controllers) = start(&dir, Served::Groups, self.real).await?;
+        let report = gang::GangOptions { members: self.members }.run(&cluster).await?;
+        let beside = match (self.real, controllers.is_some()) {
+            (false, _) => "on the embedded server",
+            (true, true) => "on a real server with kube-controller-manager",
+            (true, false) => "on a real server; there is no kube-controller-manager",
+        };
+        println!("gang       {} members that share a claim, {beside}", self.members);
+        println!("took       {} ms from the last pod until all were bound", report.took.as_millis());
+        println!("writes     {} of the claim", report.writes);
+        println!("goal       under {} ms", self.within_ms);
+        ensure!(report.took < Duration::from_millis(self.within_ms), "that took too long");
         Ok(())
     }
 }

@@ -31,12 +31,14 @@ pub struct Terms {
     pub gates: Gates,
     /// It lets gangs go of which one cannot be bound.
     pub releases: bool,
+    /// How long it waits for volumes, in whole seconds; as long as by default if nothing is said.
+    pub volumes_within: Option<Duration>,
 }
 
 impl Default for Terms {
     fn default() -> Self {
         let (name, gates) = ("default-scheduler".to_owned(), Gates::default());
-        Self { name, candidate: None, shadow: false, gates, releases: false }
+        Self { name, candidate: None, shadow: false, gates, releases: false, volumes_within: None }
     }
 }
 
@@ -79,9 +81,13 @@ impl Terms {
     pub(crate) fn options(&self, election: Connection, listener: Arc<dyn Listener>) -> Result<Options> {
         let gates = self.gates;
         let policy = if self.releases { "Release" } else { "Replace" };
+        let volumes = self.volumes_within.map(|time| {
+            format!(", {{name: VolumeBinding, args: {{bindTimeoutSeconds: {}}}}}", time.as_secs())
+        });
+        let volumes = volumes.unwrap_or_default();
         let file = format!(
             "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n\
-             profiles: [{{schedulerName: {}, pluginConfig: [{{name: GangScheduling, args: {{bindingFailurePolicy: {policy}}}}}]}}]\n",
+             profiles: [{{schedulerName: {}, pluginConfig: [{{name: GangScheduling, args: {{bindingFailurePolicy: {policy}}}}}{volumes}]}}]\n",
             self.name
         );
         let settings = SchedulerSettings::read(&file, gates)?;

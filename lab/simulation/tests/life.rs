@@ -120,19 +120,32 @@ fn a_node_that_is_lost_takes_no_pods() {
 }
 
 #[test]
-fn a_job_whose_pods_join_our_workload_gets_no_group_beside_it() {
+fn a_job_whose_pods_join_our_workload_gets_no_group_beside_it_and_is_in_one_rack() {
     let gates = Gates::default().with(Gate::GenericWorkload, true).with(Gate::WorkloadWithJob, true);
-    let ours = "---\n{apiVersion: supercargo.dev/v1alpha1, kind: Workload, metadata: {name: w}, spec: {podGroups: [{name: g, policy: {gang: {minCount: 1}}}]}}\n";
-    let labels = "{metadata: {labels: {supercargo.dev/workload: w, supercargo.dev/pod-group: g}}, spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}";
-    let job = format!(
-        "---\n{{apiVersion: batch/v1, kind: Job, metadata: {{name: j}}, spec: {{template: {labels}}}}}\n"
+    // Each node has room for one pod of the job, and only the last rack for both.
+    let node = |(name, rack): &(&str, &str)| {
+        format!(
+            "---\n{{apiVersion: v1, kind: Node, metadata: {{name: {name}, labels: {{rack: {rack}}}}}, status: {{allocatable: {{cpu: 2, memory: 1Gi, pods: 10}}}}}}\n"
+        )
+    };
+    let racks = [("n-1", "r-1"), ("n-2", "r-2"), ("n-3", "r-3"), ("n-4", "r-3")];
+    let nodes: String = racks.iter().map(node).collect();
+    let constraints = "{topologyConstraints: [{level: rack, mode: Required}]}";
+    let workload = format!(
+        "---\n{{apiVersion: supercargo.dev/v1alpha1, kind: Workload, metadata: {{name: w}}, spec: {{podGroups: [{{name: g, policy: {{gang: {{minCount: 2}}}}, schedulingConstraints: {constraints}}}]}}}}\n"
     );
-    let text = format!("{CLUSTER}{ours}{job}");
+    let template = "{metadata: {labels: {supercargo.dev/workload: w, supercargo.dev/pod-group: g}}, spec: {restartPolicy: Never, containers: [{name: c, image: i, resources: {requests: {cpu: 2}}}]}}";
+    let job = format!(
+        "---\n{{apiVersion: batch/v1, kind: Job, metadata: {{name: j}}, spec: {{parallelism: 2, completions: 2, template: {template}}}}}\n"
+    );
+    let text = format!("{nodes}{workload}{job}");
     let ending = simulate(read("test.yaml", &text).expect("manifests"), gates).expect("good manifests");
     assert!(of_kind(&ending, "PodGroup").is_empty());
-    let pod = &of_kind(&ending, "Pod")[0];
-    assert_eq!(pod["spec"].get("schedulingGroup"), None, "{pod}");
-    assert_eq!(pod["spec"]["nodeName"], "a", "{pod}");
+    let pods = of_kind(&ending, "Pod");
+    assert!(pods.iter().all(|pod| pod["spec"].get("schedulingGroup").is_none()), "{pods:?}");
+    let mut nodes: Vec<&str> = pods.iter().filter_map(|pod| pod["spec"]["nodeName"].as_str()).collect();
+    nodes.sort_unstable();
+    assert_eq!(nodes, ["n-3", "n-4"], "the only rack with room for both: {pods:?}");
 }
 
 #[test]

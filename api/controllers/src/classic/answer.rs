@@ -27,6 +27,18 @@ pub fn nodes_to_judge(context: &PodSchedulingContext, entries: &BTreeSet<&str>) 
     nodes
 }
 
+/// Whether a context asks what it asked before, so that at most another driver's answer is new.
+#[must_use]
+pub fn asks_the_same(before: &PodSchedulingContext, now: &PodSchedulingContext) -> bool {
+    let (old, new) = (&before.metadata, &now.metadata);
+    let is_same = old.uid == new.uid
+        && old.deletion_timestamp == new.deletion_timestamp
+        && old.owner_references == new.owner_references
+        && before.spec == now.spec;
+    let answers = &now.status.resource_claims;
+    is_same && before.status.resource_claims.iter().all(|one| answers.iter().any(|now| now.name == one.name))
+}
+
 /// The context with what a driver says about its claims, if that is news. What others say is left alone, and what was said of
 /// claims that are not asked about any more as well.
 #[must_use]

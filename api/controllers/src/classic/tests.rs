@@ -49,6 +49,27 @@ fn an_answer_is_written_only_if_it_is_news() {
 }
 
 #[test]
+fn what_another_driver_answers_asks_nothing_new() {
+    let asked = context("", &["a", "b"], &["b"]);
+    let answered = |name: &str| {
+        let answer = answer(&asked, &BTreeMap::from([(name.to_owned(), BTreeSet::from(["a".to_owned()]))]));
+        answer.expect("news")
+    };
+    assert!(asks_the_same(&asked, &answered("d")) && asks_the_same(&asked, &answered("c")));
+    let mut owned_by_another = asked.clone();
+    owned_by_another.metadata.owner_references.push(Default::default());
+    let mut made_anew = asked.clone();
+    made_anew.metadata.uid = "another".to_owned();
+    let mut without_answer = asked.clone();
+    without_answer.status.resource_claims.clear();
+    let others =
+        [context("a", &["a", "b"], &["b"]), context("", &["a"], &["b"]), owned_by_another, made_anew];
+    for other in others.iter().chain([&without_answer]) {
+        assert!(!asks_the_same(&asked, other), "{other:?}");
+    }
+}
+
+#[test]
 fn of_too_many_nodes_the_chosen_one_and_those_that_are_asked_about_are_named() {
     let asked = context("z", &["y"], &[]);
     let mut nodes: BTreeSet<String> = (0..200).map(|number| format!("n-{number:03}")).collect();

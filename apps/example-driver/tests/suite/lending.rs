@@ -63,11 +63,25 @@ async fn until_waiting(stage: &Stage, name: &str, says: &str) {
     .await;
 }
 
+async fn claim(stage: &Stage, name: &str) -> ResourceClaim {
+    let claims = Resource::<ResourceClaim>::named("resourceclaims").within("default");
+    stage.connection.get(&claims, name).await.done().expect("it is there")
+}
+
+/// Checks the devices of a claim with one request, where a kubelet looks for drivers: so many, in this pool, and of a name that no other
+/// claim's device has.
+async fn has_devices(stage: &Stage, name: &str, count: usize, pool: &str) {
+    let claim = claim(stage, name).await;
+    let device = format!("lent-{}-0", claim.metadata.uid);
+    let results = claim.status.allocation.expect("it is allocated").devices.results;
+    let found: Vec<_> =
+        results.iter().map(|one| (&*one.request, &*one.driver, &*one.pool, &*one.device)).collect();
+    assert_eq!(found, vec![("r", LENDER, pool, &*device); count], "{name}");
+}
+
 /// What a claim was given.
 async fn given(stage: &Stage, name: &str) -> Value {
-    let claims = Resource::<ResourceClaim>::named("resourceclaims").within("default");
-    let claim = stage.connection.get(&claims, name).await.done().expect("it is there");
-    let handles = handles(&claim).expect("handles that can be read");
+    let handles = handles(&claim(stage, name).await).expect("handles that can be read");
     serde_json::from_str(&handles[0].data).expect("what the driver wrote")
 }
 
@@ -95,6 +109,8 @@ async fn what_a_node_reports_is_given_and_what_is_optional_may_be_none() {
     until_waiting(&stage, "b", "unsuitable").await;
     stage.put_on_shelf("{local: 2, fpgas: 2, nics: 1}\n");
     until_bound(&stage, "b").await;
+    has_devices(&stage, "a", 1, "n1").await;
+    has_devices(&stage, "b", 1, "n1").await;
 
     // Of two functions one is short of a NIC, until the other is given back.
     for name in ["f", "g"] {
@@ -114,6 +130,8 @@ async fn what_a_node_reports_is_given_and_what_is_optional_may_be_none() {
     }
     let counts = (given(&stage, "x").await["count"].clone(), given(&stage, "y").await["count"].clone());
     assert_eq!(counts, (json!(1), json!(0)), "the second one gets none, and goes on");
+    has_devices(&stage, "x", 1, "n1").await;
+    has_devices(&stage, "y", 0, "n1").await;
 
     // A report that means nothing, and one that is withdrawn, take nothing from those who have it.
     let reports = Resource::<ConfigMap>::named("configmaps").within("kube-system");

@@ -68,9 +68,17 @@ pub(crate) fn say(
     };
     let best = || new().or_else(|| first(&|_| true)).cloned();
     let selected = chosen.or_else(|| best().filter(|_| may_choose));
-    let kept = known.into_iter().flat_map(|known| &known.potential).filter(|node| places.contains(node));
+    let mut kept = known.into_iter().flat_map(|known| &known.potential).filter(|node| places.contains(node));
+    if let Some(known) = known
+        && selected == known.selected
+        && kept.clone().next().is_some()
+    {
+        // Drivers judge anew whatever is asked anew. Others are asked about when that can change what is chosen: when all have answered,
+        // when the chosen node will not do, or when none is left that they were asked about.
+        return Say { selected, potential: still_there(known, around) };
+    }
     let mut potential: BTreeSet<NodeName> = selected.iter().cloned().collect();
-    fill(&mut potential, kept);
+    fill(&mut potential, &mut kept);
     match known.filter(|_| fits.len() > NODES_MAX) {
         None => fill(&mut potential, fits),
         Some(known) if potential.len() < NODES_MAX => {
@@ -85,11 +93,15 @@ pub(crate) fn say(
     if let Some(known) = known
         && potential.iter().all(|node| asked.contains(node))
     {
-        // A list that is longer than it has to be does no harm; to write it does. Of nodes that are gone drivers can say nothing.
-        let potential = known.potential.iter().filter(|node| (around.is_there)(node)).cloned().collect();
-        return Say { selected, potential };
+        // A list that is longer than it has to be does no harm; to write it does.
+        return Say { selected, potential: still_there(known, around) };
     }
     Say { selected, potential: potential.into_iter().collect() }
+}
+
+/// What was asked about, but for nodes that are gone, of which drivers can say nothing.
+fn still_there(known: &PodContext, around: &Surroundings<'_>) -> Vec<NodeName> {
+    known.potential.iter().filter(|node| (around.is_there)(node)).cloned().collect()
 }
 
 /// Adds nodes, as many as may be named.

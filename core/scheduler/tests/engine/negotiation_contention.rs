@@ -422,9 +422,13 @@ fn competition(drivers: &[&str]) -> (usize, Vec<&'static str>) {
             world.tell(Input::Turn { attempts: 1_000 });
             let open = std::mem::take(&mut world.open);
             for (id, write) in open {
-                if let About::Pod { id: pod, .. } | About::Context { id: pod, .. } = write.about() {
-                    writes.entry(pod.name.to_string()).or_default().push(write.name());
-                }
+                let pod = match write.about() {
+                    About::Pod { id, .. } | About::Context { id, .. } => id.name.to_string(),
+                    // A claim is named like its pod, but for the first letter.
+                    About::Claim(id) => format!("p{}", &id.name[1..]),
+                    other => panic!("nothing is to be written about {other:?}"),
+                };
+                writes.entry(pod).or_default().push(write.name());
                 let outcome = world.apply(&write);
                 world.tell(Input::Settled(id, outcome));
             }

@@ -127,3 +127,45 @@ fn pods_that_nothing_suits_say_for_which_claim_and_driver_and_are_quiet() {
         }
     }
 }
+
+/// A context has no room for all of two hundred nodes, so that others could be asked about whenever a driver refuses some.
+#[test]
+fn nothing_is_asked_anew_before_all_drivers_answered_or_while_the_chosen_node_will_do() {
+    let mut world = negotiating();
+    world.fact(class("nic", NIC, None));
+    (0..200).for_each(|at| world.fact(node(&format!("n{at}"), 64_000)));
+    world.add_claim(lent("f0"));
+    world.add_claim(wanting("i0", "nic"));
+    world.add_pod(pod("p0", 100, &["f0", "i0"]));
+    world.settle();
+    let id = PodId { namespace: "default".into(), name: "p0".into() };
+    let asked = |world: &World| {
+        let context = &world.contexts[&id];
+        (context.selected.clone(), context.potential.clone())
+    };
+    let first = asked(&world);
+    let names: Vec<String> = first.1.iter().map(ToString::to_string).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    assert_eq!((first.0.clone(), names.len()), (None, 128));
+    for refused in [1, 40, 127] {
+        world.answer("p0", "f0", &names[..refused]);
+        world.settle();
+        assert_eq!(asked(&world), first, "the other driver has yet to answer; {refused} are refused");
+    }
+    world.answer("p0", "i0", &[]);
+    world.settle();
+    let second = asked(&world);
+    assert!(second.0.is_some(), "all have answered");
+    // Which nodes would do otherwise is of no interest while the chosen one will do.
+    let others: Vec<&str> = names.iter().copied().filter(|name| second.0.as_deref() != Some(*name)).collect();
+    world.answer("p0", "i0", &others);
+    world.settle();
+    assert_eq!(asked(&world), second);
+    // When the last node of those that were asked about is refused, others are asked about at once.
+    let mut all = names.clone();
+    all.extend(second.0.as_deref());
+    world.answer("p0", "f0", &all);
+    world.settle();
+    let third = asked(&world);
+    assert!(third.0 != second.0 && third.1.iter().any(|node| !names.contains(&&**node)), "{third:?}");
+}

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use client::{Candidacy, Connection, Resource, Terms};
+use client::{Candidacy, Connection, Patch, Resource, Terms};
 use driver_kit::Failure;
 use driver_kit::api::ResourceHandle;
 use driver_kit::controller::{
@@ -424,4 +424,34 @@ fn contexts() -> Resource<PodSchedulingContext> {
 async fn is_answered(connection: &Connection, name: &str) -> bool {
     let context: Option<PodSchedulingContext> = connection.get(&contexts(), name).await.done();
     context.is_some_and(|context| context.status.resource_claims.iter().any(|one| one.name == "c"))
+}
+
+/// How often the driver was asked about nodes for the bad claim.
+fn judged(lender: &Lender) -> usize {
+    let called = lender.called.lock().expect("nobody panicked");
+    called.iter().filter(|(call, _)| *call == Call::UnsuitableNodes).count()
+}
+
+#[tokio::test]
+async fn nodes_are_judged_again_when_the_scheduler_asks_anew_and_not_when_another_driver_answers() {
+    let connection = scene().await;
+    let lender = Lender::new("one", Way::Well);
+    let control = Control::start(connection.clone(), ControlOptions::default(), lender.clone());
+    ask(&connection, BAD, None).await;
+    negotiate(&connection, BAD).await;
+    until("it is answered", || async { is_answered(&connection, BAD).await }).await;
+    assert_eq!(judged(&lender), 1);
+    for nodes in [json!(["n1"]), json!([]), json!(["n1", "n2"])] {
+        let body = json!({ "status": { "resourceClaims": [{ "name": "c" }, { "name": "other", "unsuitableNodes": nodes }] } });
+        connection.patch_status(&contexts(), BAD, &Patch::Merge, &body).await.done().expect("it is there");
+    }
+    // Its answer shows that all before it was heard.
+    ask(&connection, "x", None).await;
+    negotiate(&connection, "x").await;
+    until("it is answered", || async { is_answered(&connection, "x").await }).await;
+    assert_eq!(judged(&lender), 1, "another driver's answers ask nothing");
+    let body = json!({ "spec": { "potentialNodes": ["n1", "n2"] } });
+    connection.patch(&contexts(), BAD, &Patch::Merge, &body).await.done().expect("it is there");
+    until("nodes are judged again", || async { judged(&lender) == 2 }).await;
+    control.stop().await;
 }

@@ -34,7 +34,9 @@ use with_groups;
 
 mod claims;
 mod compatibility;
+mod contention;
 mod devices;
+mod elected;
 mod evictions;
 mod fabric;
 mod gangs;
@@ -51,5 +53,6 @@ mod python;
 mod readying;
 mod rivals;
 mod sharing;
+mod unprocessable;
 mod volumes;
 mod words;

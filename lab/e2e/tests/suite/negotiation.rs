@@ -38,20 +38,20 @@ crate::on_both![
 
 /// A driver that lends so many of something on each node.
 #[derive(Clone)]
-struct Lender {
+pub struct Lender {
     name: &'static str,
     free: Arc<Mutex<BTreeMap<String, usize>>>,
     /// What claims have, by uid.
     lent: Arc<Mutex<BTreeMap<String, String>>>,
     /// It finds out only when it is to give something that it cannot.
     is_wrong: Arc<AtomicBool>,
-    calls: Arc<AtomicUsize>,
+    pub calls: Arc<AtomicUsize>,
     /// How often something was taken back.
     returned: Arc<AtomicUsize>,
 }
 
 impl Lender {
-    fn new(name: &'static str, free: &[(&str, usize)]) -> Lender {
+    pub fn new(name: &'static str, free: &[(&str, usize)]) -> Lender {
         let free = free.iter().map(|(node, count)| ((*node).to_owned(), *count)).collect();
         Lender {
             name,
@@ -126,7 +126,7 @@ impl Controller for Lender {
 }
 
 /// A class whose claims a driver serves, as this server can be told of it.
-fn class(cluster: &Cluster, name: &str, driver: &str) -> Result<DeviceClass> {
+pub fn class(cluster: &Cluster, name: &str, driver: &str) -> Result<DeviceClass> {
     object(&if cluster.is_ours() {
         json!({ "metadata": { "name": name }, "spec": { "controllerName": driver } })
     } else {
@@ -134,7 +134,7 @@ fn class(cluster: &Cluster, name: &str, driver: &str) -> Result<DeviceClass> {
     })
 }
 
-fn asking(name: &str, class: &str, driver: &str) -> Result<ResourceClaim> {
+pub fn asking(name: &str, class: &str, driver: &str) -> Result<ResourceClaim> {
     let request = json!({ "name": "r", "exactly": { "deviceClassName": class } });
     let config = json!([{ "opaque": { "driver": driver, "parameters": { "size": 3 } } }]);
     claim_of(name, &json!({ "requests": [request], "config": config }))

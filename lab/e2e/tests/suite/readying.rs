@@ -5,12 +5,15 @@ use e2e::judge::{all_is_well, devices_of};
 use e2e::shapes::{DRIVER, claim, class, node, object, pod_with_claims, slice};
 use e2e::{Account, Cluster, Served, Terms, Worker, until};
 use gates::{Gate, Gates};
+use objects::core::node::Node;
 use objects::core::pod::Pod;
 use objects::events::Event;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::slice::ResourceSlice;
 use objects::scheduling::pod_group::PodGroup;
 use serde_json::{Value, json};
+
+use crate::pods::scheduled;
 
 crate::on_both![
     a_pod_is_bound_when_its_device_is_reported_ready,
@@ -19,15 +22,20 @@ crate::on_both![
     a_claim_that_somebody_clears_ends_the_wait,
     a_scheduler_that_begins_anew_waits_on_for_the_same_device,
     a_device_has_a_time_of_its_own,
-    a_pod_that_was_bound_by_hand_cannot_wait_and_says_so;
+    a_pod_that_was_bound_by_hand_cannot_wait_and_says_so,
+    a_pod_that_waits_says_so_and_leaves_nodes_that_are_cordoned_or_deleted;
     embedded: each_of_several_pods_is_bound_when_its_own_device_is_ready
 ];
 
 /// A node with so many devices that have to be attached first.
 async fn fabric(cluster: &Cluster, devices: u32, timeouts: Value) -> Result<()> {
     cluster.create(&class()?).await?;
-    cluster.create_node(&node("n-1", 16)?).await?;
-    let mut slice = serde_json::to_value(slice("n-1", devices)?)?;
+    add_node(cluster, "n-1", devices, timeouts).await
+}
+
+async fn add_node(cluster: &Cluster, name: &str, devices: u32, timeouts: Value) -> Result<()> {
+    cluster.create_node(&node(name, 16)?).await?;
+    let mut slice = serde_json::to_value(slice(name, devices)?)?;
     for device in slice["spec"]["devices"].as_array_mut().into_iter().flatten() {
         device["bindsToNode"] = json!(true);
         device["bindingConditions"] = json!(["Attached"]);
@@ -57,14 +65,14 @@ async fn pending(cluster: &Cluster, pod: &str) -> Result<Event> {
 async fn report(cluster: &Cluster, name: &str, condition: &str) -> Result<()> {
     let claim: ResourceClaim = cluster.read(name).await?;
     let results = claim.status.allocation.context("it has devices")?.devices.results;
-    let device = |device: &str| {
+    let device = |pool: &str, device: &str| {
         let reported = json!({
             "type": condition, "status": "True", "reason": "Test", "message": "said by a test",
             "lastTransitionTime": "2026-01-02T03:04:05Z",
         });
-        json!({ "driver": DRIVER, "pool": "n-1", "device": device, "conditions": [reported] })
+        json!({ "driver": DRIVER, "pool": pool, "device": device, "conditions": [reported] })
     };
-    let devices: Vec<Value> = results.iter().map(|one| device(&one.device)).collect();
+    let devices: Vec<Value> = results.iter().map(|one| device(&one.pool, &one.device)).collect();
     cluster.patch_status::<ResourceClaim>(name, json!({ "status": { "devices": devices } })).await.map(drop)
 }
 
@@ -197,6 +205,53 @@ async fn a_pod_that_was_bound_by_hand_cannot_wait_and_says_so(cluster: &Cluster)
     ensure!(results[0].binding_conditions == ["Attached"], "{results:?}");
     ensure!(!claim.status.reserved_for.is_empty(), "it is the pod's");
     Ok(())
+}
+
+async fn a_pod_that_waits_says_so_and_leaves_nodes_that_are_cordoned_or_deleted(
+    cluster: &Cluster,
+) -> Result<()> {
+    fabric(cluster, 1, json!({})).await?;
+    for name in ["n-2", "n-3"] {
+        add_node(cluster, name, 1, json!({})).await?;
+    }
+    let worker = Worker::start(&cluster.connect_as(Account::Scheduler)?, &Terms::default())?;
+    cluster.create(&claim("c", 1)?).await?;
+    cluster.create(&pod_with_claims("p", &["c"])?).await?;
+    let first = waits_on_another_node(cluster, &[]).await?;
+    cluster.patch::<Node>(&first, json!({ "spec": { "unschedulable": true } })).await?;
+    let second = waits_on_another_node(cluster, &[&first]).await?;
+    cluster.delete::<Node>(&second).await?;
+    let third = waits_on_another_node(cluster, &[&first, &second]).await?;
+    report(cluster, "c", "Attached").await?;
+    let bound = cluster.bound("p").await?;
+    ensure!(bound.spec.node_name == third, "it is on {}", bound.spec.node_name);
+    ensure!(devices_of(&cluster.read("c").await?) == [format!("{third}/gpu-0")]);
+    for why in ["was cordoned", "was deleted"] {
+        let events = cluster.list::<Event>().await?;
+        ensure!(
+            events.iter().any(|event| event.note.contains(why)),
+            "no event that a node {why}: {events:?}"
+        );
+    }
+    ensure!(worker.troubles().is_empty(), "{:?}", worker.troubles());
+    Ok(())
+}
+
+/// Waits until the pod waits for a device of a node other than these, and its condition names that. Says which node it is.
+async fn waits_on_another_node(cluster: &Cluster, but: &[&str]) -> Result<String> {
+    let waits = cluster
+        .pod_when("p", "waits for its device on another node", |pod| {
+            let node = &*pod.status.nominated_node_name;
+            let device =
+                format!("device on node {node}: claim default/c, device {DRIVER}/{node}/gpu-0: Attached");
+            let says = scheduled(pod).is_some_and(|one| {
+                (&*one.status, &*one.reason) == ("False", "WaitingForBindingConditions")
+                    && one.message.contains(&device)
+            });
+            pod.spec.node_name.is_empty() && !node.is_empty() && !but.contains(&node) && says
+        })
+        .await?;
+    Ok(waits.status.nominated_node_name)
 }
 
 /// The long form is `cargo run --release -p e2e -- ready`.

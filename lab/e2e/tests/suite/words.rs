@@ -1,7 +1,7 @@
 //! What is said about pods, beside what kube-scheduler says about pods like them.
 
 use anyhow::{Result, ensure};
-use e2e::shapes::{claim, claims_of, containers, node, pod};
+use e2e::shapes::{claim, claims_of, containers, node, pod, slice};
 use e2e::{Account, Cluster, Program, Servant, Terms, Worker};
 use objects::core::pod::Pod;
 use objects::events::Event;
@@ -42,6 +42,14 @@ async fn refusals_read_like_those_of_kube_scheduler(cluster: &Cluster) -> Result
         return Ok(());
     };
     nodes_with_devices(cluster, &["n-1", "n-2"], 2).await?;
+    // A pool that has a device twice contradicts itself, and none of its devices is used.
+    cluster.create_node(&node("contradictory", 4)?).await?;
+    for name in ["one", "two"] {
+        let mut twice = slice("contradictory", 1)?;
+        twice.metadata.name = name.to_owned();
+        twice.spec.pool.resource_slice_count = 2;
+        cluster.create(&twice).await?;
+    }
     let mut cordoned = node("cordoned", 64)?;
     cordoned.spec.unschedulable = true;
     cluster.create_node(&cordoned).await?;
@@ -60,6 +68,9 @@ async fn refusals_read_like_those_of_kube_scheduler(cluster: &Cluster) -> Result
             cluster.pod_when(&theirs, "is refused", refused).await?,
         ];
         let said = |pod: &Pod| scheduled(pod).map(|one| counts(&one.message).to_owned());
+        let is_counted =
+            said(&ours_pod).is_some_and(|said| said.contains("1 invalid resource pools were encountered"));
+        ensure!(is_counted == (what == "devices"), "{:?}", said(&ours_pod));
         ensure!(said(&ours_pod) == said(&theirs_pod), "{:?} but {:?}", said(&ours_pod), said(&theirs_pod));
         let ours = cluster.event(&ours, "FailedScheduling").await?;
         let theirs = cluster.event(&theirs, "FailedScheduling").await?;
