@@ -13,6 +13,8 @@
 use cluster::claims::{ClaimState, Shown};
 use decisions::giving_back::Why;
 use decisions::in_the_way::{InTheWay, Remedy};
+use decisions::not_bound::NotBound;
+use decisions::part::Part;
 use decisions::reason::ClaimReason;
 use model::claim::ClaimId;
 use model::identity::{ConsumerUid, PodUid};
@@ -21,8 +23,6 @@ use model::timestamp::Timestamp;
 use super::Engine;
 use crate::claim_waits::For;
 use crate::life_cycles::binding::{Binding, CannotBind, Event};
-use crate::life_cycles::not_bound::NotBound;
-use crate::life_cycles::part::Part;
 
 impl Engine {
     /// Takes note of another scheduler that gives out devices, by a claim that has some which we did not give it.

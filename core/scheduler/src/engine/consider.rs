@@ -5,6 +5,7 @@
 
 use cluster::groups::Key;
 use decisions::considering::{Consideration, Question, Situation, Snapshot, Verdict};
+use decisions::notice::Notice;
 use decisions::preempt::Nomination;
 use model::timestamp::Timestamp;
 
@@ -12,9 +13,6 @@ use crate::considerations::{ConsiderationId, ConsiderationOutcome};
 use crate::engine::Engine;
 use crate::queue::Failure;
 use crate::write::WaitReason;
-
-/// What is told of what is not decided yet.
-const UNDECIDED: &str = "the scheduler is still looking for a place: the search takes long, and goes on";
 
 impl Engine {
     /// What is known at this moment.
@@ -39,7 +37,7 @@ impl Engine {
             None => self.situation().decide(question),
             Some((_, ConsiderationOutcome::Failed(why))) => {
                 self.put_back_aside(aside);
-                self.fail_to_decide(now, key, question, &why);
+                self.fail_to_decide(now, key, question, why);
                 return true;
             }
             Some((asked, ConsiderationOutcome::Decided(considered))) => {
@@ -125,10 +123,10 @@ impl Engine {
     }
 
     /// A question could not be decided, whatever the reason: it is tried again after a while.
-    fn fail_to_decide(&mut self, now: Timestamp, key: &Key, question: &Question, why: &str) {
+    fn fail_to_decide(&mut self, now: Timestamp, key: &Key, question: &Question, why: String) {
         self.outbox.considerations.settle(key);
         self.queue.put_back(key, Failure::Failed, now);
-        let message = format!("the search for a place failed: {why}");
+        let message = Notice::SearchFailed { why }.to_string();
         let pods = question.pods();
         let news = self.queue.news(key, pods.iter().map(|pod| &pod.uid), (&*message).into(), now);
         for pod in pods.iter().filter(|pod| news.is_written(&pod.uid) && pod.node.is_none()) {
@@ -187,6 +185,7 @@ impl Engine {
 
     /// Says of pods that it is not decided yet where they go, if nothing else was told of why they wait.
     pub(super) fn tell_undecided(&mut self, now: Timestamp) {
+        let message = Notice::Undecided.to_string();
         for key in self.outbox.considerations.take_due(now) {
             if !self.queue.is_undecided(&key) || self.queue.is_told(&key) {
                 continue;
@@ -197,9 +196,9 @@ impl Engine {
                     key.root().map(|root| self.members_here(&root)).unwrap_or_default()
                 }
             };
-            let news = self.queue.news(&key, pods.iter().map(|pod| &pod.uid), UNDECIDED.into(), now);
+            let news = self.queue.news(&key, pods.iter().map(|pod| &pod.uid), (&*message).into(), now);
             for pod in pods.iter().filter(|pod| news.is_written(&pod.uid) && pod.node.is_none()) {
-                self.note_pod(pod, WaitReason::Undecided, UNDECIDED.to_owned());
+                self.note_pod(pod, WaitReason::Undecided, message.clone());
             }
         }
     }

@@ -14,6 +14,7 @@ use decisions::extended::wish_on;
 use decisions::filters::Filter;
 use decisions::holding::held;
 use decisions::in_the_way::{InTheWay, Remedy};
+use decisions::part::Part;
 use decisions::underway::Underway as _;
 use model::allocation::Allocation;
 use model::claim::ClaimId;
@@ -22,7 +23,6 @@ use model::pod::Pod;
 
 use crate::engine::Engine;
 use crate::life_cycles::binding::OpenWrite;
-use crate::life_cycles::part::Part;
 use crate::write::Write;
 
 impl Engine {

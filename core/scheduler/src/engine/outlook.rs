@@ -1,8 +1,10 @@
 //! What stands between a pod whose claims are written and its node. Nothing is changed here.
 
-use decisions::driven_off::{self, DrivenOff};
+use decisions::driven_off;
 use decisions::filters::Filter;
-use decisions::not_ready::{Awaited, ClaimLost};
+use decisions::not_bound::{DrivenOff, NotBound};
+use decisions::not_ready::{Awaited, ClaimLost, Unready};
+use decisions::part::Part;
 use decisions::readiness::{Broken, Standing};
 use decisions::reason::ClaimReason;
 use model::claim::ClaimId;
@@ -12,8 +14,6 @@ use model::timestamp::Timestamp;
 
 use super::Engine;
 use crate::life_cycles::binding::{Binding, BindingStage};
-use crate::life_cycles::not_bound::NotBound;
-use crate::life_cycles::part::Part;
 
 /// How long a list of claims may take from one claim to the next.
 const LISTED_WITHIN_MS: i64 = 2_000;
@@ -167,14 +167,14 @@ impl Engine {
     }
 
     /// What claims of a pod lack, if one of them lacks something.
-    pub(super) fn what_is_unready(&self, now: Timestamp, pod: &Pod, claims: &[ClaimId]) -> Option<String> {
+    pub(super) fn what_is_unready(&self, now: Timestamp, pod: &Pod, claims: &[ClaimId]) -> Option<Unready> {
         if !self.readiness().counts() {
             return None;
         }
         match self.readiness().standing(now, now, claims, &self.settings.profile_of(pod)) {
             Standing::Ready | Standing::Lost(_) => None,
-            Standing::Pending(_, what) => Some(what.to_string()),
-            Standing::Broken(broken) => broken.into_iter().next().map(|one| one.why.to_string()),
+            Standing::Pending(_, what) => Some(Unready::Awaited(what)),
+            Standing::Broken(broken) => broken.into_iter().next().map(|one| Unready::Broken(one.why)),
         }
     }
 

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use decisions::giving_back::Why;
 use decisions::in_the_way::{InTheWay, Remedy};
+use decisions::not_bound::NotBound;
+use decisions::part::Part;
 use decisions::readiness::ReadyOutcome;
 use decisions::wake::{Wake, Wakes};
 use model::claim::ClaimId;
@@ -14,8 +16,6 @@ use model::timestamp::Timestamp;
 use super::outlook::Outlook;
 use super::{Announcement, Engine};
 use crate::life_cycles::binding::{Binding, BindingStage, CannotBind, Event, OpenWrite, Waited};
-use crate::life_cycles::not_bound::NotBound;
-use crate::life_cycles::part::Part;
 use crate::outbox::Owner;
 use crate::queue::Failure;
 use crate::write::{Consumer, Write, WriteId, WriteOutcome};

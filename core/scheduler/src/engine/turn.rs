@@ -8,6 +8,7 @@ use decisions::considering::{PodVerdict, Question};
 use decisions::filters::FilterSet;
 use decisions::holding::held;
 use decisions::meaning::Meaning;
+use decisions::part::Part;
 use decisions::pod::{Choice, Wanted};
 use model::allocation::Allocation;
 use model::claim::ClaimId;
@@ -17,7 +18,6 @@ use model::timestamp::Timestamp;
 
 use super::{Announcement, Engine};
 use crate::life_cycles::binding::{Binding, OpenWrite};
-use crate::life_cycles::part::Part;
 use crate::outbox::Owner;
 use crate::queue::Failure;
 use crate::write::{Consumer, WaitReason, Write};

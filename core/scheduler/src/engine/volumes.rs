@@ -8,6 +8,8 @@ use std::sync::Arc;
 use cluster::change::StorageChange;
 use cluster::volumes::{VolumeChoice, VolumePlan};
 use decisions::filters::reaches_volume;
+use decisions::not_bound::{NotBound, VolumeFailure};
+use decisions::part::Part;
 use decisions::wake::Wake;
 use model::identity::PodUid;
 use model::pod::Pod;
@@ -17,8 +19,6 @@ use model::volume::VolumeClaimId;
 use super::Engine;
 use super::outlook::Outlook;
 use crate::life_cycles::binding::{Binding, BindingStage, OpenWrite, PlannedVolume};
-use crate::life_cycles::not_bound::{NotBound, VolumeFailure};
-use crate::life_cycles::part::Part;
 use crate::write::Write;
 
 /// How far the volumes of a pod on its way are.

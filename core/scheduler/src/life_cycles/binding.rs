@@ -17,15 +17,15 @@ use std::sync::Arc;
 
 use cluster::volumes::VolumePlan;
 use decisions::giving_back::Why;
+use decisions::not_bound::NotBound;
 use decisions::not_ready::Awaited;
+use decisions::part::Part;
 use model::claim::ClaimId;
 use model::identity::{ClaimUid, NodeName};
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 use model::volume::VolumeClaimId;
 
-use super::not_bound::NotBound;
-use super::part::Part;
 use crate::claim_waits::For;
 use crate::write::WriteId;
 

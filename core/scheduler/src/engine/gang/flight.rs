@@ -8,6 +8,7 @@
 use std::collections::BTreeSet;
 
 use cluster::groups::Root;
+use decisions::not_bound::{GangFell, NotBound};
 use model::group::GroupId;
 use model::identity::PodUid;
 use model::timestamp::Timestamp;
@@ -15,7 +16,6 @@ use model::timestamp::Timestamp;
 use crate::engine::Engine;
 use crate::life_cycles::binding::Binding;
 use crate::life_cycles::flight::{Event, Flight};
-use crate::life_cycles::not_bound::{GangFell, NotBound};
 
 /// How the flight of a member was when it left.
 #[derive(Clone, Copy, Debug)]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use cluster::change::GroupChange;
 use cluster::groups::{Key, Root};
+use decisions::not_bound::GangFell;
 use decisions::wake::{Wake, Wakes};
 use model::claim::ClaimId;
 use model::group::GroupId;
@@ -13,7 +14,6 @@ use model::pod::Pod;
 use model::timestamp::Timestamp;
 
 use crate::engine::Engine;
-use crate::life_cycles::not_bound::GangFell;
 
 impl Engine {
     /// Adds a pod that waits, or takes note that it is held back or not.

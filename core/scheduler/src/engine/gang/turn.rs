@@ -9,6 +9,7 @@ use decisions::filters::FilterSet;
 use decisions::gang::{GangRefusal, Miss, Seated, Tried, importance, sort};
 use decisions::gang_reason::GangReason;
 use decisions::in_the_way::InTheWay;
+use decisions::not_bound::GangFell;
 use decisions::preempt::Nomination;
 use decisions::wake::{Wake, Wakes};
 use model::group::{Group, GroupId};
@@ -18,7 +19,6 @@ use model::timestamp::Timestamp;
 
 use crate::engine::{Announcement, Engine};
 use crate::life_cycles::flight::Flight;
-use crate::life_cycles::not_bound::GangFell;
 use crate::queue::Failure;
 use crate::write::WaitReason;
 

@@ -5,13 +5,13 @@
 //! or gone, all are taken back.
 
 use cluster::groups::Root;
+use decisions::not_bound::GangFell;
 use model::group::GroupId;
 use model::identity::PodUid;
 use model::timestamp::Timestamp;
 
 use crate::engine::Engine;
 use crate::life_cycles::flight::Event;
-use crate::life_cycles::not_bound::GangFell;
 
 impl Engine {
     /// Keeps the seat of a member open that is about to be taken back, as long as it can be placed anew.

@@ -6,7 +6,7 @@ use model::volume::VolumeClaimId;
 
 /// What is written for a pod before it is bound.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Part {
+pub enum Part {
     /// A claim of the pod.
     Claim(ClaimId),
     /// The claim that is made for what the pod asks for by name.
@@ -19,6 +19,7 @@ pub(crate) enum Part {
 
 impl Part {
     /// The claim, if it is one of the pod.
+    #[must_use]
     pub fn claim(&self) -> Option<&ClaimId> {
         match self {
             Part::Claim(claim) => Some(claim),
