@@ -37,7 +37,7 @@ pub use domain_name::DomainName;
 pub use gang::{Gang, Kind};
 pub use generator::{Domain, PlacementGenerator, Strictness, TopologyConstraint, TopologyGenerator};
 pub use load::Load;
-pub use phases::{Question, place};
+pub use phases::{PlacementQuestion, place};
 pub use placing::{Placing, Progress};
 pub use reach::ReachGenerator;
 pub use scorer::{

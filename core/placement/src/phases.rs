@@ -12,7 +12,7 @@ use crate::state::PlacementState;
 
 /// What is to be decided.
 #[derive(Clone, Copy)]
-pub struct Question<'q> {
+pub struct PlacementQuestion<'q> {
     /// The gang.
     pub gang: &'q Gang,
     /// The domains in which it may be.
@@ -24,11 +24,11 @@ pub struct Question<'q> {
 /// Seats a gang in the best domain of the lowest rank that will do, or says why there is none. Everybody comes first: only if
 /// no domain of any rank has room for all members, one that has room for as many as have to be seated will do.
 pub fn place<S: PlacementState + ?Sized>(
-    question: Question<'_>,
+    question: PlacementQuestion<'_>,
     state: &mut S,
     budget: &mut Budget,
 ) -> PlacementAnswer<S::Stop> {
-    let Question { gang, domains, scorers } = question;
+    let PlacementQuestion { gang, domains, scorers } = question;
     let mut placing = Placing::new(Cow::Borrowed(gang), Cow::Borrowed(domains), *budget);
     loop {
         if let Progress::Done(answer) = placing.advance(state, scorers, u64::MAX) {

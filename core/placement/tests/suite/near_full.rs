@@ -5,8 +5,8 @@
 
 use cluster::nodes::NodeIdx;
 use placement::{
-    Amounts, Axis, Budget, Domain, Gang, Kind, Likeness, Load, PlacementAnswer, PlacementState, Question,
-    Unit, Verdict, place,
+    Amounts, Axis, Budget, Domain, Gang, Kind, Likeness, Load, PlacementAnswer, PlacementQuestion,
+    PlacementState, Unit, Verdict, place,
 };
 
 /// Numbers that look random, of their own so that this file can be used alone.
@@ -189,7 +189,7 @@ impl NearFull {
         let gang = self.gang();
         let domains = [Domain::whole((0..self.nodes.len() as u32).map(NodeIdx).collect())];
         let mut budget = Budget::new(steps);
-        let question = Question { gang: &gang, domains: &domains, scorers: &[] };
+        let question = PlacementQuestion { gang: &gang, domains: &domains, scorers: &[] };
         let answer = place(question, &mut self.state(), &mut budget);
         (answer, steps - budget.left())
     }

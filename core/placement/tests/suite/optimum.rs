@@ -9,8 +9,8 @@ use std::sync::Arc;
 use cluster::nodes::NodeIdx;
 use placement::{
     Amounts, Budget, Domain, FewestParts, Gang, LeastFragments, Load, MostMembers, PlacementAnswer,
-    PlacementGenerator, PlacementState, Question, Scored, Seats, TightestFit, Topology, TopologyGenerator,
-    Weighted, place,
+    PlacementGenerator, PlacementQuestion, PlacementState, Scored, Seats, TightestFit, Topology,
+    TopologyGenerator, Weighted, place,
 };
 use rustc_hash::FxHashMap;
 
@@ -114,7 +114,7 @@ fn share(seed: u64) -> Option<f64> {
         Weighted { scorer: &LeastFragments, weight: 1.0 },
         Weighted { scorer: &MostMembers, weight: 2.0 },
     ];
-    let question = Question { gang: &gang, domains: &domains, scorers: &scorers };
+    let question = PlacementQuestion { gang: &gang, domains: &domains, scorers: &scorers };
     let mut budget = Budget::new(10_000_000);
     let placed = match place(question, &mut Model::new(&instance.nodes, &kinds), &mut budget) {
         PlacementAnswer::Placed(placed) => placed,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cluster::claims::ClaimState;
 use cluster::groups::Key;
-use decisions::considering::{PodVerdict, Question};
+use decisions::considering::{PodVerdict, SchedulingQuestion};
 use decisions::filters::FilterSet;
 use decisions::holding::held;
 use decisions::meaning::Meaning;
@@ -63,7 +63,12 @@ impl Engine {
     }
 
     /// Where a pod goes, if it waits for that now.
-    pub(super) fn question_about_pod(&mut self, now: Timestamp, key: &Key, uid: &PodUid) -> Option<Question> {
+    pub(super) fn question_about_pod(
+        &mut self,
+        now: Timestamp,
+        key: &Key,
+        uid: &PodUid,
+    ) -> Option<SchedulingQuestion> {
         let Some(pod) = self.facts.waiting.get(uid).cloned() else {
             self.queue.remove(key);
             return None;
@@ -76,7 +81,7 @@ impl Engine {
         }
         self.tell_ignored(&pod);
         self.watch_claims(&pod);
-        Some(Question::Pod(pod))
+        Some(SchedulingQuestion::Pod(pod))
     }
 
     /// Sends a pod on its way, or says why it has no place.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cluster::groups::{Key, Root};
 use decisions::certainty::Certainty;
-use decisions::considering::{GangVerdict, Question, SeatsVerdict};
+use decisions::considering::{GangVerdict, SchedulingQuestion, SeatsVerdict};
 use decisions::filters::FilterSet;
 use decisions::gang::{GangRefusal, Miss, Seated, Tried, importance, sort};
 use decisions::gang_reason::GangReason;
@@ -29,7 +29,7 @@ impl Engine {
         now: Timestamp,
         key: &Key,
         id: &GroupId,
-    ) -> Option<Question> {
+    ) -> Option<SchedulingQuestion> {
         self.gangs.tried = Tried::default();
         let root = &Root::Group(id.clone());
         let waiting = self.facts.groups.waiting(id).into_iter().flat_map(|members| members.keys());
@@ -57,7 +57,7 @@ impl Engine {
         }
         members.iter().for_each(|pod| self.watch_claims(pod));
         let is_nominated = members.iter().any(|pod| self.plans.nominations.get(&pod.uid).is_some());
-        Some(Question::Gang { group, members, is_nominated })
+        Some(SchedulingQuestion::Gang { group, members, is_nominated })
     }
 
     /// Sends the members of a gang on their way that have seats, or says why they have none.
