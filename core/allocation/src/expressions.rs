@@ -1,6 +1,6 @@
 //! Compiled expressions and what they said about slices, kept from one question to the next.
 //!
-//! Those who ask at the same time each have their own, over one that all know; what they learned is put together afterwards.
+//! Lanes that ask at the same time each have their own, over one that all know; what they learned is put together afterwards.
 //!
 //! Invariant: all memories are bounded, and forgetting costs time only.
 
@@ -58,7 +58,7 @@ impl Expressions {
         self.learned
     }
 
-    /// What is known now, for others who ask at the same time: they have it in common, and each learns by itself.
+    /// What is known now, for others that ask at the same time: they have it in common, and each learns by itself.
     #[must_use]
     pub fn share(&mut self) -> Expressions {
         let known = match &self.before {

@@ -17,11 +17,11 @@ pub struct PlacementQuestion<'q> {
     pub gang: &'q Gang,
     /// The domains in which it may be.
     pub domains: &'q [Domain],
-    /// Who says which placement is best.
+    /// What says which placement is best.
     pub scorers: &'q [Weighted<'q>],
 }
 
-/// Seats a gang in the best domain of the lowest rank that will do, or says why there is none. Everybody comes first: only if
+/// Seats a gang in the best domain of the lowest rank that will do, or says why there is none. All members come first: only if
 /// no domain of any rank has room for all members, one that has room for as many as have to be seated will do.
 pub fn place<S: PlacementState + ?Sized>(
     question: PlacementQuestion<'_>,

@@ -62,7 +62,7 @@ pub enum Announcement {
     Negotiating {
         /// The pod.
         pod: Arc<Pod>,
-        /// What it waits for, and of whom.
+        /// What it waits for, and of which drivers.
         wait: Wait,
     },
     /// A pod goes, since a more important one needs its place.

@@ -40,7 +40,7 @@ impl Parser<'_, '_> {
         open.insert_range(..);
         let (others, binding) = (self.problem.others, self.binding_is_on());
         alternative.note_beside(Stage::Published, &open, others.devices);
-        // Such devices are as good as not published: whoever wants all devices does without them.
+        // Such devices are as good as not published: a request for all devices does without them.
         if !binding {
             keep(&self.problem.spots, &mut open, |spot| !spot.device().needs_preparation());
             let others = others.understood(false, true);
@@ -142,7 +142,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// Keeps the devices whose capacities are enough while nobody else uses them.
+    /// Keeps the devices whose capacities are enough while no other claim uses them.
     pub(super) fn fit_capacity(
         &mut self,
         claim: Asked<'_>,

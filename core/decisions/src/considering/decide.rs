@@ -1,4 +1,4 @@
-//! The decision about a pod, a gang or a tree: a place, or why there is none and who would have to make way.
+//! The decision about a pod, a gang or a tree: a place, or why there is none and which pods would have to make way.
 
 use std::sync::Arc;
 

@@ -25,7 +25,7 @@ impl Await {
     }
 }
 
-/// What a pod waits for, and of whom.
+/// What a pod waits for, and of which drivers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Wait {
     /// What is awaited.

@@ -15,7 +15,7 @@ pub enum GangOutcome {
     },
     /// There are none yet: less important pods make way.
     MakingRoom {
-        /// Why, and who goes.
+        /// Why, and which pods go.
         message: String,
     },
     /// Enough of them are bound.

@@ -1,5 +1,5 @@
 //! Devices that another scheduler gave to another claim at the same moment. The API has no lock on devices, so that both
-//! are written; who comes second finds out, and gives its own back.
+//! are written; the scheduler that comes second finds out, and gives its own back.
 //!
 //! Invariant: where others give out devices too, a pod is not bound before the watch has told of the devices of its claims.
 //! It tells of writes in the order in which they were made, so by then everything is known that was given out before, and

@@ -87,7 +87,7 @@ impl Engine {
         if lacks_made && self.facts.claims.unmade(&binding.pod.uid).is_none() {
             return Some(Outlook::Lost(NotBound::LostMade));
         }
-        // One of ours that came second has given its own back by the end of the wait. Who has not will never do so.
+        // One of ours that came second has given its own back by the end of the wait. A scheduler that has not will never do so.
         let gives_way = binding.settles_at.is_some_and(|time| now >= time);
         let clash = claims.iter().find_map(|claim| Some((claim, self.facts.clash(claim, gives_way)?)));
         if let Some((claim, clash)) = clash {
@@ -204,7 +204,7 @@ impl Engine {
         }
         let is_there =
             || self.facts.nodes.find(&binding.node).is_some_and(|at| self.facts.nodes.get(at).node.is_some());
-        // Who is on its node may use what it has, whatever became of the node.
+        // A pod that is on its node may use what it has, whatever became of the node.
         let is_on_lost_node = binding.pod.node.is_some() && !is_there();
         if is_on_lost_node || !self.settings.profile_of(&binding.pod).filters.has(Filter::Devices) {
             return None;

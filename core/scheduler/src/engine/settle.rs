@@ -183,7 +183,7 @@ impl Engine {
         self.forget_waiting(uid);
         self.end_negotiation(&binding.pod);
         let (pod, node) = (binding.pod, binding.node);
-        // Only who leads binds pods, so that it may be noted at once.
+        // Only the leader binds pods, so that it may be noted at once.
         self.look_if_gang_bound(&pod);
         self.note_placed();
         self.outbox.announce(Announcement::Scheduled { pod, node, attempts, since });
@@ -378,7 +378,7 @@ impl Engine {
         }
     }
 
-    /// Who uses what is written for a pod.
+    /// What uses a claim that is written for a pod: the pod, or its group.
     fn consumer_of(&self, pod: &Pod, part: &Part) -> Consumer {
         match part {
             Part::Claim(claim) => self.consumer(pod, claim),

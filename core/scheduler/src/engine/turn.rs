@@ -151,7 +151,7 @@ impl Engine {
     }
 
     /// A pod goes on its way with devices that it has since an earlier attempt. While it waited it could not be preempted for
-    /// them, and from now on who is more important can. What a driver's controller gave is not ours to give.
+    /// them, and from now on more important pods can. What a driver's controller gave is not ours to give.
     fn offer_kept_devices(&mut self, now: Timestamp, pod: &Pod) {
         let is_ours = |id: ClaimId| {
             let state = self.facts.claims.get(&id);

@@ -59,7 +59,7 @@ impl Engine {
         Some(before)
     }
 
-    /// A member was bound by another client: those who waited for it alone go on.
+    /// A member was bound by another client: those that waited for it alone go on.
     pub(crate) fn slip_from_flight(&mut self, now: Timestamp, uid: &PodUid) {
         let Some(root) = self.gangs.flights.root_of(uid).cloned() else { return };
         self.leave_flight(uid);

@@ -1,4 +1,4 @@
-//! Who belongs to a gang, and when it may be placed.
+//! Which pods belong to a gang, and when it may be placed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -202,7 +202,7 @@ impl Engine {
         if self.facts.groups.wait_no_more(&id, &pod.uid) {
             self.forget_plan(&id);
         }
-        // Those who are left may be too few.
+        // The members that are left may be too few.
         self.look_again(self.now, &id);
         self.close_seat(self.now, &id, &pod.uid);
     }
@@ -268,7 +268,7 @@ impl Engine {
         }
     }
 
-    /// A pod is gone: if it had a node, those who are on their way may be too few without it.
+    /// A pod is gone: if it had a node, those that are on their way may be too few without it.
     pub(crate) fn lose_seat(&mut self, now: Timestamp, uid: &PodUid) -> bool {
         let gang = self.facts.groups.of_seated(uid).cloned();
         let had_node = self.facts.take_pod(uid);

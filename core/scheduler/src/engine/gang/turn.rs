@@ -35,7 +35,7 @@ impl Engine {
         let waiting = self.facts.groups.waiting(id).into_iter().flat_map(|members| members.keys());
         let (on_the_way, here): (Vec<&PodUid>, Vec<&PodUid>) =
             waiting.partition(|uid| self.bindings.has(uid));
-        // Who is being taken back counts again in a moment.
+        // A member that is being taken back counts again in a moment.
         let is_coming_back = on_the_way.iter().any(|uid| self.is_coming_back(uid));
         let mut members: Vec<Arc<Pod>> =
             here.into_iter().filter_map(|uid| self.facts.waiting.get(uid).cloned()).collect();
@@ -103,7 +103,7 @@ impl Engine {
         }
     }
 
-    /// Claims of members that have devices of no use to anybody give them back.
+    /// Claims of members that have devices of no use to any pod give them back.
     pub(super) fn ask_for_all(&mut self, in_the_way: &[(InTheWay, PodUid)]) {
         in_the_way.iter().for_each(|(one, user)| self.ask_for(one.clone(), Some(user.into())));
     }
@@ -140,7 +140,7 @@ impl Engine {
         self.leave_rest(now, key, group, &left);
     }
 
-    /// Puts members back for whom there was no room beside the others.
+    /// Puts members back for which there was no room beside the others.
     pub(super) fn leave_rest(&mut self, now: Timestamp, key: &Key, group: &Group, left: &[Arc<Pod>]) {
         if left.is_empty() {
             self.queue.remove(key);

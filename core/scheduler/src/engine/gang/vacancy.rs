@@ -33,7 +33,7 @@ impl Engine {
         }
     }
 
-    /// Open seats are not filled: those who wait for that come back.
+    /// Open seats are not filled: those that wait for that come back.
     pub(super) fn close_seats(&mut self, now: Timestamp, id: &GroupId, why: GangFell) {
         let root = Root::Group(id.clone());
         if self.gangs.flights.get(&root).is_some_and(|flight| flight.vacant() > 0) {

@@ -47,7 +47,7 @@ impl Engine {
     }
 
     /// The members that drivers are asked for before the others, if not all are asked for at once: as many as the gang
-    /// still needs. Those who have everything count.
+    /// still needs. Those that have everything count.
     fn asked_first(
         &self,
         key: &Key,
