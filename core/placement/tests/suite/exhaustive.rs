@@ -135,7 +135,7 @@ fn sequence(constraints: &[TopologyConstraint]) -> Vec<Vec<&TopologyConstraint>>
     sequence
 }
 
-/// How many sets of wishes have to be given up, if the gang fits at all: for everybody, or else for as many as have to be
+/// How many sets of wishes have to be given up, if the gang fits at all: for all members, or else for as many as have to be
 /// seated.
 fn reference(instance: &Instance) -> Option<u32> {
     let sequence = sequence(&instance.constraints);

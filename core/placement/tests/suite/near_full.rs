@@ -1,7 +1,7 @@
 //! Gangs of several sizes on clusters that they nearly fill, from a generator.
 //!
 //! Sizes differ in processor, memory and devices, and loads are from 80 to 100 percent of what there is of the scarcest. For some
-//! seats are laid out first, so that they have seats for certain; for the others nobody knows before.
+//! seats are laid out first, so that they have seats for certain; for the others it is not known before.
 
 use cluster::nodes::NodeIdx;
 use placement::{

@@ -1,6 +1,6 @@
 //! Scores against the best that there is, on small random clusters.
 //!
-//! What a scorer makes of a placement depends on the nodes that are used and on who is seated, not on who is where. So the best
+//! What a scorer makes of a placement depends on the nodes that are used and on which members are seated, not on which is where. So the best
 //! is found by trying every set of nodes of every domain, with every number of members of each kind that these take.
 
 use std::collections::BTreeSet;
@@ -121,7 +121,7 @@ fn share(seed: u64) -> Option<f64> {
         PlacementAnswer::Impossible(_) | PlacementAnswer::BudgetSpent(_) => return None,
     };
     let rivals: Vec<&Domain> = domains.iter().filter(|domain| domain.rank == placed.rank).collect();
-    // Room for everybody counts more than any score, and so does room for as many as were found.
+    // Room for all members counts more than any score, and so does room for as many as were found.
     let at_least = if placed.seated() == gang.members() { gang.members() } else { gang.at_least };
     let best = optimum(&instance, (&gang, &kinds), &rivals, at_least, &scorers);
     let best = best.expect("there is one, since one was found");
