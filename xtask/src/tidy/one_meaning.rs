@@ -16,7 +16,7 @@ use super::violation::Violation;
 const WORDS: [&str; 5] = ["Answer", "Entry", "Plan", "Stage", "Step"];
 
 /// Words that name at most one public type of core.
-const PUBLIC_WORDS: [&str; 4] = ["Event", "Outcome", "Question", "Verdict"];
+const PUBLIC_WORDS: [&str; 8] = ["Event", "Found", "Kept", "Outcome", "Part", "Place", "Question", "Verdict"];
 
 /// Words after which the name of a type is given.
 const TYPES: [&str; 5] = ["struct", "enum", "union", "trait", "type"];

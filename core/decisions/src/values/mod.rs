@@ -1,5 +1,6 @@
 //! Plain values: choices, refusals and their reasons, what else is told of pods, what these are counted by, and their words.
 
+pub mod binding_part;
 pub mod certainty;
 pub(crate) mod choice;
 mod codes;
@@ -20,7 +21,6 @@ pub mod not_bound;
 pub mod not_ready;
 pub mod notice;
 pub(crate) mod openings;
-pub mod part;
 pub(crate) mod pending;
 pub(crate) mod pod_claims;
 pub(crate) mod pod_refusal;

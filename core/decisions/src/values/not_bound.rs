@@ -8,15 +8,15 @@ use model::identity::NodeName;
 use model::node::NodeTaint;
 use model::volume::VolumeClaimId;
 
+use crate::values::binding_part::BindingPart;
 use crate::values::not_ready::{ClaimLost, NotReady};
-use crate::values::part::Part;
 use crate::values::reason::ClaimReason;
 
 /// Why a pod is not bound.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum NotBound {
     /// A write for it was refused, as this says.
-    Refused(Part, String),
+    Refused(BindingPart, String),
     /// The write that binds it was refused, as this says.
     BindRefused(String),
     /// A claim of it is gone, or has no devices any more.

@@ -11,10 +11,10 @@
 //! it has, and if another has one of its devices that one gives way while it can.
 
 use cluster::claims::{ClaimState, Shown};
+use decisions::binding_part::BindingPart;
 use decisions::giving_back::Why;
 use decisions::in_the_way::{InTheWay, Remedy};
 use decisions::not_bound::NotBound;
-use decisions::part::Part;
 use decisions::reason::ClaimReason;
 use model::claim::ClaimId;
 use model::identity::{ConsumerUid, PodUid};
@@ -78,7 +78,7 @@ impl Engine {
         let Some(state) = self.facts.claims.get(&claim).cloned() else { return };
         let mut user = ConsumerUid::from(uid);
         if let Some(binding) = self.bindings.get_mut(uid) {
-            binding.written.retain(|part| *part != Part::Claim(claim.clone()));
+            binding.written.retain(|part| *part != BindingPart::Claim(claim.clone()));
             user = self.facts.user_of(&binding.pod, &claim);
         }
         let one = InTheWay { claim, uid: state.uid.clone(), remedy: Remedy::Deallocate };

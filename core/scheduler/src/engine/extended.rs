@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use cluster::claims::ClaimState;
 use cluster::ledger::{Holder, PodRef};
+use decisions::binding_part::BindingPart;
 use decisions::extended::wish_on;
 use decisions::filters::Filter;
 use decisions::holding::held;
 use decisions::in_the_way::{InTheWay, Remedy};
-use decisions::part::Part;
 use decisions::underway::Underway as _;
 use model::allocation::Allocation;
 use model::claim::ClaimId;
@@ -88,7 +88,7 @@ impl Engine {
 
     /// Lets go of the devices of a claim that is not known yet, unless it is still on its way.
     pub(crate) fn forget_unmade(&mut self, pod: &PodUid) {
-        let is_it = |open: &OpenWrite| open.part == Part::MadeClaim;
+        let is_it = |open: &OpenWrite| open.part == BindingPart::MadeClaim;
         let open = self.bindings.get(pod).is_some_and(|binding| binding.open.values().any(is_it));
         let abandoned = &self.bindings.abandoned;
         if !open && !abandoned.values().any(|(open, user)| is_it(open) && user.uid == *pod) {

@@ -1,10 +1,10 @@
 //! What stands between a pod whose claims are written and its node. Nothing is changed here.
 
+use decisions::binding_part::BindingPart;
 use decisions::driven_off;
 use decisions::filters::Filter;
 use decisions::not_bound::{DrivenOff, NotBound};
 use decisions::not_ready::{Awaited, ClaimLost, Unready};
-use decisions::part::Part;
 use decisions::readiness::{Broken, Standing};
 use decisions::reason::ClaimReason;
 use model::claim::ClaimId;
@@ -57,7 +57,7 @@ impl Engine {
         if let Some(why) = self.misplaced(binding) {
             return Outlook::Lost(why);
         }
-        let is_of_devices = |part: &Part| !matches!(part, Part::Volume(_));
+        let is_of_devices = |part: &BindingPart| !matches!(part, BindingPart::Volume(_));
         if binding.written.iter().any(is_of_devices)
             && let Some(outlook) = self.unsettled(now, binding)
         {
@@ -73,8 +73,8 @@ impl Engine {
     /// Whether a pod has yet to be certain that it has the devices of its claims alone.
     fn unsettled(&self, now: Timestamp, binding: &Binding) -> Option<Outlook> {
         let claims = self.written_claims(binding);
-        let lacks_made =
-            binding.written.contains(&Part::MadeClaim) && self.facts.made_for(&binding.pod.uid).is_none();
+        let lacks_made = binding.written.contains(&BindingPart::MadeClaim)
+            && self.facts.made_for(&binding.pod.uid).is_none();
         if self.bindings.rivals.are_met()
             && let Some(outlook) = self.unheard(now, binding, &claims, lacks_made)
         {
@@ -159,9 +159,9 @@ impl Engine {
     /// The claims that are written for a pod on its way and known by their names.
     fn written_claims(&self, binding: &Binding) -> Vec<ClaimId> {
         let claims = binding.written.iter().filter_map(|part| match part {
-            Part::Claim(claim) => Some(claim),
-            Part::MadeClaim => self.facts.made_for(&binding.pod.uid),
-            Part::Note(_) | Part::Volume(_) => None,
+            BindingPart::Claim(claim) => Some(claim),
+            BindingPart::MadeClaim => self.facts.made_for(&binding.pod.uid),
+            BindingPart::Note(_) | BindingPart::Volume(_) => None,
         });
         claims.cloned().collect()
     }

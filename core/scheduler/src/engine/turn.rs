@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use cluster::claims::ClaimState;
 use cluster::groups::Key;
+use decisions::binding_part::BindingPart;
 use decisions::considering::{PodVerdict, SchedulingQuestion};
 use decisions::filters::FilterSet;
 use decisions::holding::held;
 use decisions::meaning::Meaning;
-use decisions::part::Part;
 use decisions::pod::{Choice, Wanted};
 use model::allocation::Allocation;
 use model::claim::ClaimId;
@@ -117,7 +117,7 @@ impl Engine {
         self.bindings.begin(Binding::new(pod.clone(), choice.node.clone()));
         self.take_volumes(pod, choice.volumes);
         if !footprints.is_empty() {
-            let note = OpenWrite { part: Part::Note(pod.id.clone()), decided: None };
+            let note = OpenWrite { part: BindingPart::Note(pod.id.clone()), decided: None };
             let (id, uid) = (pod.id.clone(), pod.uid.clone());
             self.submit_for(pod, note, Write::NoteResources { pod: id, uid, claims: footprints });
         }
@@ -128,20 +128,20 @@ impl Engine {
             let (open, write) = match wanted {
                 Wanted::Reserved => continue,
                 Wanted::Reservation { claim, uid } => {
-                    let open = OpenWrite { part: Part::Claim(claim.clone()), decided: None };
+                    let open = OpenWrite { part: BindingPart::Claim(claim.clone()), decided: None };
                     let consumers = vec![self.consumer(pod, &claim)];
                     (open, Write::Reserve { claim, uid, consumers })
                 }
                 Wanted::Allocation { state, allocation } => {
                     let open = OpenWrite {
-                        part: Part::Claim(state.wish.id.clone()),
+                        part: BindingPart::Claim(state.wish.id.clone()),
                         decided: Some(state.uid.clone()),
                     };
                     let consumer = self.consumer(pod, &state.wish.id);
                     (open, self.allocate(&state, allocation, consumer))
                 }
                 Wanted::Claim { allocation } => {
-                    let open = OpenWrite { part: Part::MadeClaim, decided: None };
+                    let open = OpenWrite { part: BindingPart::MadeClaim, decided: None };
                     (open, self.make_claim(pod, &choice.node, allocation))
                 }
             };

@@ -4,18 +4,20 @@ use std::fmt;
 use std::fmt::Display;
 
 use super::Out;
+use crate::values::binding_part::BindingPart;
 use crate::values::not_bound::{DrivenOff, GangFell, NotBound, VolumeFailure};
-use crate::values::part::Part;
 
 impl Display for NotBound {
     fn fmt(&self, out: Out<'_, '_>) -> fmt::Result {
         match self {
-            NotBound::Refused(Part::Claim(claim), why) => write!(out, "claim {claim}: {why}"),
-            NotBound::Refused(Part::MadeClaim, why) => write!(out, "claim for extended resources: {why}"),
-            NotBound::Refused(Part::Volume(claim), why) => {
+            NotBound::Refused(BindingPart::Claim(claim), why) => write!(out, "claim {claim}: {why}"),
+            NotBound::Refused(BindingPart::MadeClaim, why) => {
+                write!(out, "claim for extended resources: {why}")
+            }
+            NotBound::Refused(BindingPart::Volume(claim), why) => {
                 write!(out, "binding volumes: persistentvolumeclaim \"{}\": {why}", claim.name)
             }
-            NotBound::Refused(Part::Note(_), why) => write!(out, "note of resources: {why}"),
+            NotBound::Refused(BindingPart::Note(_), why) => write!(out, "note of resources: {why}"),
             NotBound::BindRefused(why) => write!(out, "binding: {why}"),
             NotBound::Lost(lost) => lost.fmt(out),
             NotBound::LostMade => {

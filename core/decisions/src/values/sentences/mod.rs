@@ -1,5 +1,5 @@
 //! The words of every reason, in one place: in Kubernetes' words where it has some, which tools look for, and in ours where it has none.
-//! What they are made from are values, and none of these has words of its own.
+//! They are made from values alone. What crates below say of their own, such as an error of allocation, stands in these sentences as it is.
 
 mod bindings;
 mod claims;
