@@ -14,6 +14,7 @@ mod engine_doors;
 mod engine_shape;
 mod features;
 mod file_docs;
+mod glossary;
 mod leftovers;
 mod length;
 mod links;
@@ -68,6 +69,7 @@ fn check(tree: &Tree, workspace: &Workspace, builds: &[Builds]) -> Vec<Violation
     violations.extend(length::check(tree));
     violations.extend(names::check(tree));
     violations.extend(one_meaning::check(tree));
+    violations.extend(glossary::check(tree));
     violations.extend(file_docs::check(tree));
     violations.extend(leftovers::check(tree));
     violations.extend(links::check(tree));

@@ -1,11 +1,11 @@
-//! Who asks for devices: a claim, or the extended resources of a pod, for which a claim is made only once it has devices.
+//! What asks for devices: a claim, or the extended resources of a pod, for which a claim is made only once it has devices.
 
 use std::fmt;
 use std::sync::Arc;
 
 use model::claim::{Claim, ClaimId, ClaimSpec};
 
-/// Who asks for devices.
+/// What asks for devices.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Asker {
     /// A claim.
@@ -51,7 +51,7 @@ impl fmt::Display for Asker {
     }
 }
 
-/// What devices are asked for, and by whom.
+/// What devices are asked for, and by what.
 #[derive(Clone, Copy, Debug)]
 pub enum Asked<'q> {
     /// By a claim.

@@ -34,7 +34,7 @@ pub(crate) fn is_plain(
         && capacities.values().all(|capacity| capacity.policy.is_none() && capacity.value.signum() >= 0)
 }
 
-/// What a request takes from a device that nobody else uses; `None` if the device cannot give it.
+/// What a request takes from a device that no other claim uses; `None` if the device cannot give it.
 ///
 /// # Errors
 /// The name of a capacity of which the amount cannot be told.

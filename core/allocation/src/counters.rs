@@ -37,23 +37,23 @@ pub(crate) struct ParsedCounterSet {
     pub members: Members,
 }
 
-/// Who holds a counter set.
+/// Devices that hold a counter set.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub(crate) enum Members {
-    /// Nobody.
+    /// None.
     #[default]
     None,
     /// Devices without groups.
     Ungrouped,
     /// Devices that have these groups in common.
     Grouped(SmallVec<[u32; 2]>),
-    /// Devices beside which nobody may join until one of them is gone: some have groups and others have none, or groups are
+    /// Devices beside which no other may join until one of them is gone: some have groups and others have none, or groups are
     /// not understood. Which of them came first does not matter.
     Closed,
 }
 
 impl Members {
-    /// Who holds the set when a device joins; `None` if it may not.
+    /// The devices that hold the set when another joins; `None` if it may not.
     pub fn joined_by(&self, groups: &[u32]) -> Option<Members> {
         match self {
             Members::None if groups.is_empty() => Some(Members::Ungrouped),
@@ -68,8 +68,8 @@ impl Members {
         }
     }
 
-    /// Who holds the set with a device that is on it already, whether or not it should be. Devices that contradict each other
-    /// leave room for nobody, in whichever order they are counted.
+    /// The devices that hold the set with one that is on it already, whether or not it should be. Devices that contradict each other
+    /// leave room for none, in whichever order they are counted.
     fn with(self, groups: &[u32]) -> Members {
         match (self, groups.is_empty()) {
             (Members::None, _) => Members::None.joined_by(groups).unwrap_or_default(),
@@ -124,7 +124,7 @@ impl Counters {
     }
 
     /// Takes off what allocated devices draw. What they draw is read from the slices, the groups from the holdings, as a
-    /// slice may have been rewritten since. Groups that nobody noted are those that the device declares now.
+    /// slice may have been rewritten since. Groups that were not noted are those that the device declares now.
     fn count_holders(&mut self, number: u32, pool: &WholePool, ledger: &Ledger, gates: Gates) {
         let slices = pool.here.iter().chain(&pool.elsewhere);
         for device in slices.flat_map(|slice| &slice.slice.devices) {
@@ -162,7 +162,7 @@ impl Counters {
         }
     }
 
-    /// Counts one who holds a counter set already.
+    /// Counts a device that holds a counter set already.
     fn count(&mut self, set: u32, groups: &[u32], gates: Gates) {
         let members = &mut self.sets[set as usize].members;
         if gates.enabled(Gate::DRADeviceCompatibilityGroups) {
@@ -205,7 +205,7 @@ impl Counters {
                     .all(|(slot, amount)| *amount <= self.left[*slot as usize]))
     }
 
-    /// Whether those who hold the sets let a device join.
+    /// Whether the devices that hold the sets let a device join.
     pub fn admit(&self, draws: &[ParsedDraw]) -> bool {
         draws.iter().all(|draw| self.sets[draw.set as usize].members.joined_by(&draw.groups).is_some())
     }

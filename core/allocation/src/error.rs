@@ -7,6 +7,7 @@ use model::claim::ClaimId;
 use model::device::{DeviceId, PoolId};
 use model::node::BadRequirement;
 use model::request_name::RequestName;
+use selector::{BadAttribute, CompileError, EvalError};
 
 use crate::asked::Asker;
 use crate::capacity::CapacityFault;
@@ -27,17 +28,17 @@ pub enum AllocationError {
         gate: Gate,
     },
     /// A selector does not compile.
-    #[error("{place}, selector {index}: {reason}")]
+    #[error("{place}, selector {index}: {fault}")]
     SelectorCompile {
         /// The class or claim that it stands in.
         place: Place,
         /// Its place there.
         index: usize,
-        /// What the compiler says.
-        reason: String,
+        /// What is wrong with it.
+        fault: Box<ExpressionFault>,
     },
     /// A selector failed on a device.
-    #[error("{place}, selector {index}, on device {device}: {reason}")]
+    #[error("{place}, selector {index}, on device {device}: {fault}")]
     SelectorRun {
         /// The class or claim that it stands in.
         place: Place,
@@ -46,7 +47,7 @@ pub enum AllocationError {
         /// The device.
         device: Box<DeviceId>,
         /// What happened.
-        reason: String,
+        fault: Box<ExpressionFault>,
     },
     /// A selector is of a kind that we do not know.
     #[error(
@@ -142,7 +143,7 @@ pub enum AllocationError {
     },
     /// An attribute could not be derived.
     #[error(
-        "{claim}, request {request}: attribute {attribute} of device {device} cannot be derived: {reason}"
+        "{claim}, request {request}: attribute {attribute} of device {device} cannot be derived: {fault}"
     )]
     Derived {
         /// The claim.
@@ -154,7 +155,7 @@ pub enum AllocationError {
         /// The device.
         device: Box<DeviceId>,
         /// Why not.
-        reason: String,
+        fault: Box<ExpressionFault>,
     },
     /// A constraint is of a kind that we do not know.
     #[error("{claim}, constraint {index}: it says nothing that is known")]
@@ -192,6 +193,23 @@ pub enum AllocationError {
         /// How many.
         terms: usize,
     },
+}
+
+/// Why an expression gives no answer, for any device or for one.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, thiserror::Error)]
+pub enum ExpressionFault {
+    /// There is none.
+    #[error("it has no expression")]
+    Missing,
+    /// It does not compile.
+    #[error(transparent)]
+    Compile(#[from] CompileError),
+    /// An attribute of the device cannot be read.
+    #[error("{0}")]
+    Unreadable(BadAttribute),
+    /// It failed on the device.
+    #[error(transparent)]
+    Run(#[from] EvalError),
 }
 
 /// What a selector stands in.

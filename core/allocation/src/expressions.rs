@@ -1,6 +1,6 @@
 //! Compiled expressions and what they said about slices, kept from one question to the next.
 //!
-//! Those who ask at the same time each have their own, over one that all know; what they learned is put together afterwards.
+//! Lanes that ask at the same time each have their own, over one that all know; what they learned is put together afterwards.
 //!
 //! Invariant: all memories are bounded, and forgetting costs time only.
 
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use cluster::published::Published;
 use rustc_hash::FxHashMap;
-use selector::{Environment, ExpressionKind, MatchCache, Selector, SliceMatches};
+use selector::{CompileError, Environment, ExpressionKind, MatchCache, Selector, SliceMatches};
 
 /// How many expressions are kept compiled.
 const COMPILED_MAX: usize = 10_000;
@@ -17,7 +17,7 @@ const COMPILED_MAX: usize = 10_000;
 const MATCHES_MAX: usize = 200_000;
 
 /// A compiled expression, or what the compiler said.
-type Compiled = Result<Arc<Selector>, String>;
+type Compiled = Result<Arc<Selector>, CompileError>;
 
 /// Compiled expressions and their answers.
 #[derive(Debug, Default)]
@@ -58,7 +58,7 @@ impl Expressions {
         self.learned
     }
 
-    /// What is known now, for others who ask at the same time: they have it in common, and each learns by itself.
+    /// What is known now, for others that ask at the same time: they have it in common, and each learns by itself.
     #[must_use]
     pub fn share(&mut self) -> Expressions {
         let known = match &self.before {
@@ -105,7 +105,7 @@ impl Expressions {
         &mut self,
         expression: &Arc<str>,
         published: &Published,
-    ) -> Result<Arc<SliceMatches>, String> {
+    ) -> Result<Arc<SliceMatches>, CompileError> {
         let held = |known: &Expressions| known.learned.matches.held(expression, published.revision).cloned();
         if let Some(matches) = self.earlier().find_map(held) {
             return Ok(matches);
@@ -148,7 +148,7 @@ fn compiled(
     }
     // What is stored may use every function that we know: admission decided whether it might be stored.
     let compiled = Selector::compile(expression, kind, Environment::all());
-    let compiled = compiled.map(Arc::new).map_err(|error| error.to_string());
+    let compiled = compiled.map(Arc::new);
     add(known, expression.clone(), compiled.clone());
     compiled
 }

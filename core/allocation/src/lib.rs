@@ -41,7 +41,7 @@ use model::claim::Class;
 use model::node::Node;
 
 pub use asked::{Asked, Asker};
-pub use error::AllocationError;
+pub use error::{AllocationError, ExpressionFault};
 pub use expressions::{Expressions, Learned};
 pub use inquiry::{Inquiry, Progress};
 pub use refusal::{Refusal, Stage, StageCount};

@@ -32,7 +32,7 @@ pub(crate) struct Parser<'q, 'e> {
     question: &'e Question<'q>,
     expressions: &'e mut Expressions,
     problem: Problem,
-    /// Who holds each device.
+    /// What holds each device.
     holdings: Vec<Option<&'q Holdings>>,
     /// What each alternative asks for.
     asks: Vec<&'q Ask>,
@@ -88,7 +88,7 @@ pub(crate) fn parse<'q>(
     Ok(parser.problem)
 }
 
-/// Devices in search order, who holds each, the counters that they draw on, and the devices that are left out.
+/// Devices in search order, what holds each, the counters that they draw on, and the devices that are left out.
 type SpotList<'q> = (Vec<Spot>, Vec<Option<&'q Holdings>>, Counters, Others);
 
 /// All devices of whole pools of which some request could get a device.
@@ -213,7 +213,7 @@ fn spot<'q>(
     (spot, holdings)
 }
 
-/// Whether a device declares the groups with which it was allocated. If nobody noted these, they are those that it declares.
+/// Whether a device declares the groups with which it was allocated. If these were not noted, they are those that it declares.
 fn declares(device: &Device, holding: &Holding) -> bool {
     if holding.groups.is_empty() {
         return true;

@@ -65,7 +65,7 @@ impl Others {
         }
     }
 
-    /// How many are seen by who understands preparation and groups, or does not.
+    /// How many are seen with preparation and groups understood, or not.
     pub fn understood(&self, preparation: bool, groups: bool) -> usize {
         match (preparation, groups) {
             (true, true) => self.devices,
@@ -152,7 +152,7 @@ pub(crate) struct Alternative {
     pub constraints: SmallVec<[(u32, u32); 2]>,
     /// How many devices each stage left.
     pub stages: Vec<StageCount>,
-    /// Devices that would be candidates if nobody held them, and who does; some of them.
+    /// Devices that would be candidates if nothing held them, and what does; some of them.
     pub holders: Vec<(DeviceId, Holder)>,
     /// How many more there are.
     pub more_holders: usize,

@@ -41,7 +41,7 @@ pub struct NearestMiss {
     pub found: usize,
     /// How many devices each stage left.
     pub stages: Vec<StageCount>,
-    /// Devices that would do if they were not taken, and who holds them; at most five.
+    /// Devices that would do if they were not taken, and what holds them; at most five.
     pub holders: Vec<(DeviceId, Holder)>,
     /// How many more holders there are.
     pub more_holders: usize,
@@ -167,7 +167,7 @@ impl fmt::Display for Refusal {
 }
 
 impl NearestMiss {
-    /// Who holds devices that would do. Those of other namespaces are counted: whoever reads this may not know of them.
+    /// What holds devices that would do. Claims of other namespaces are counted: a reader may not know of them.
     fn told_holders(&self) -> Vec<String> {
         let namespace = self.claim.namespace();
         let is_near = |(_, holder): &&(DeviceId, Holder)| {
@@ -226,7 +226,7 @@ mod tests {
         PodRef { id: PodId { namespace: namespace.into(), name: name.into() }, uid: name.into() }
     }
 
-    /// Who holds devices, as a claim is told.
+    /// What holds devices, as a claim is told.
     #[track_caller]
     fn check(asker: Asker, holders: Vec<Holder>, more_holders: usize, expected: &str) {
         let device = |at: usize| DeviceId {

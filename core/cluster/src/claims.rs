@@ -3,7 +3,7 @@
 //! Invariant: the ledger holds exactly what the allocations hold: of each claim the one that the API has, and the one that
 //! we decided on until it is known what became of it. A write that is not answered may still be carried out, whatever
 //! the API has shown meanwhile.
-//! What somebody takes or gives back besides, for a trial or for a pod that waits, has holders of its own or is undone.
+//! What is taken or given back besides, for a trial or for a pod that waits, has holders of its own or is undone.
 
 mod arrival;
 mod decision;
@@ -81,7 +81,7 @@ impl Claims {
         self.decided.contains_key(id)
     }
 
-    /// Who holds what.
+    /// What holds which device.
     #[must_use]
     pub fn ledger(&self) -> &Ledger {
         &self.ledger

@@ -63,7 +63,7 @@ pub struct Facts {
     pub contexts: BTreeMap<PodId, PodContext>,
     /// Disruption budgets.
     pub budgets: Budgets,
-    /// Groups of pods, and who is a member.
+    /// Groups of pods, and which pods are members.
     pub groups: Groups,
     /// Pods that wait for one of our profiles, by uid: for a node, or for devices on the node that they were bound to.
     pub waiting: SharedMap<PodUid, Arc<Pod>>,

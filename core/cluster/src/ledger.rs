@@ -1,4 +1,4 @@
-//! Who holds which device.
+//! What holds which device.
 //!
 //! Invariant: the ledger is a set of holdings. Taking adds one and giving back removes that one, so the two are exact
 //! inverses in any order. Sums are kept as integers beside the holdings and never drift from them.
@@ -92,8 +92,8 @@ impl fmt::Display for Holder {
 pub struct Holding {
     /// What holds it.
     pub holder: Holder,
-    /// The groups that the device declared when it was allocated, by counter set; empty if it declared none, or if nobody
-    /// noted them. Then those count that it declares now.
+    /// The groups that the device declared when it was allocated, by counter set; empty if it declared none, or if they were
+    /// not noted. Then those count that it declares now.
     pub groups: BTreeMap<Arc<str>, Vec<Arc<str>>>,
     /// Of a share: how much of each capacity.
     pub consumed: BTreeMap<Arc<str>, Quantity>,
@@ -102,7 +102,7 @@ pub struct Holding {
 /// What is taken of one device.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Holdings {
-    /// Claims that hold it alone. More than one is a mistake that somebody made, and is kept as found.
+    /// Claims that hold it alone. More than one is a mistake of another client, and is kept as found.
     dedicated: BTreeMap<Holder, Holding>,
     shares: BTreeMap<(ShareId, Holder), Holding>,
     /// The sum of what the shares consume, in billionths.
@@ -157,7 +157,7 @@ impl Holdings {
     }
 }
 
-/// Who holds which device.
+/// What holds which device.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ledger {
     devices: SharedMap<DeviceId, Holdings>,

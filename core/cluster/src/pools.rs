@@ -1,7 +1,7 @@
 //! Pools as a node sees them, put together from slices.
 //!
 //! A pool whose slices are not all there yet may gain a better device a moment later, and a pool that contradicts itself
-//! cannot be counted, so neither is used; but both are told, since whoever wants all devices must wait for them.
+//! cannot be counted, so neither is used; but both are told, since a claim that wants all devices must wait for them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

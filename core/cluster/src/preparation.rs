@@ -31,7 +31,7 @@ pub struct Progress {
     pub failed: Option<Failed>,
 }
 
-/// A failure, as the one who makes the device ready reports it.
+/// A failure, as the controller that makes the device ready reports it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Failed {
     /// The condition that says so.
@@ -66,7 +66,7 @@ pub enum PreparationState<'p> {
 }
 
 impl Preparation {
-    /// How it stands. `began` counts where nobody wrote down when it began, `timeout_ms` for devices of which the claim does
+    /// How it stands. `began` counts where it was not written down when it began, `timeout_ms` for devices of which the claim does
     /// not say how long they may take.
     #[must_use]
     pub fn state(

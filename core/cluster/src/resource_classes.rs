@@ -18,7 +18,7 @@ pub const CLASS_PREFIX: &str = "deviceclass.resource.kubernetes.io/";
 #[must_use]
 pub fn resource_classes<'c>(classes: impl IntoIterator<Item = &'c Class>) -> BTreeMap<Arc<str>, Arc<str>> {
     let mut all: Vec<&Class> = classes.into_iter().collect();
-    // Who comes last is right.
+    // Of two classes for one resource the last counts.
     all.sort_by_key(|class| (class.created, Reverse(&class.name)));
     let said = all.iter().filter_map(|class| Some((class.resource.clone()?, class.name.clone())));
     let own = all.iter().map(|class| (format!("{CLASS_PREFIX}{}", class.name).into(), class.name.clone()));

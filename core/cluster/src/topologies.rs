@@ -40,7 +40,7 @@ pub struct Survey<N> {
     pub domains: BTreeMap<Arc<str>, Vec<N>>,
     /// Nodes that lack the label.
     pub unlabelled: Vec<N>,
-    /// Domains that are in several domains of a coarser level, so that nobody knows where they are.
+    /// Domains that are in several domains of a coarser level, so that it is not known where they are.
     pub torn: BTreeMap<Arc<str>, Torn<N>>,
 }
 

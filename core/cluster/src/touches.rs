@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::nodes::NodeIdx;
 
-/// How many touches are remembered. Who has not looked for longer than that has to look at everything.
+/// How many touches are remembered. A reader that has not looked for longer than that has to look at everything.
 const TOUCHES_MAX: usize = 65_536;
 
 /// The nodes that something changed for, in order.
@@ -27,7 +27,7 @@ impl Touches {
 
     /// Something changed for all nodes.
     pub fn touch_all(&mut self) {
-        // One more than there were, so that nobody has seen it.
+        // One more than there were, so that no reader has seen it.
         self.forgotten += self.log.len() as u64 + 1;
         self.log.clear();
     }

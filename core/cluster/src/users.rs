@@ -1,6 +1,6 @@
-//! Which pods and groups use a claim, and who gives it its devices.
+//! Which pods and groups use a claim, and what gives it its devices.
 //!
-//! A claim is reserved for pods, or for a group that uses it in its members' stead: whoever of it comes first, until the last one
+//! A claim is reserved for pods, or for a group that uses it in its members' stead: from the first of them that comes until the last one
 //! that is on a node or on its way to one has let it go.
 
 use std::sync::Arc;
@@ -118,7 +118,7 @@ impl Facts {
     /// by now, or just has it.
     #[must_use]
     pub fn clash(&self, claim: &ClaimId, gives_way: bool) -> Option<Clash> {
-        // Who is on its way is not there yet. Who was bound by hand may run as soon as its claims are reserved for it.
+        // A pod on its way is not there yet. A pod that was bound by hand may run as soon as its claims are reserved for it.
         let is_coming = |user: &str| self.waiting.get(user).is_some_and(|pod| pod.node.is_none());
         let is_there = |user: &str| self.nodes.has_pod(user) && !is_coming(user);
         let is_in_use =

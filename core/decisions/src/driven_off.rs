@@ -4,42 +4,16 @@
 //! Invariant: only what came after the decision counts, and only as far as the pod's profile heeds it. Labels that changed do not
 //! drive a pod off, as they would not drive it off once it runs.
 
-use std::fmt;
-
 use cluster::facts::Facts;
 use gates::{Gate, Gates};
 use model::claim::ClaimId;
-use model::device::{DeviceId, Taint, TaintEffect};
+use model::device::TaintEffect;
 use model::identity::NodeName;
 use model::node::{NodeTaint, NodeTaintEffect};
 use model::pod::Shape;
 
 use crate::filters::{Filter, FilterSettings, tolerates, unschedulable};
-
-/// Why a pod does not go to its node, or not with its devices.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum DrivenOff {
-    /// The node was deleted.
-    NodeGone(NodeName),
-    /// The node was cordoned.
-    Cordoned(NodeName),
-    /// The node has a taint by which pods are evicted.
-    NodeTainted {
-        /// The node.
-        node: NodeName,
-        /// The taint.
-        taint: NodeTaint,
-    },
-    /// A device has such a taint.
-    DeviceTainted {
-        /// The claim that has it.
-        claim: ClaimId,
-        /// The device.
-        device: DeviceId,
-        /// The taint.
-        taint: Taint,
-    },
-}
+use crate::values::not_bound::DrivenOff;
 
 /// What drives a pod off its node, if something does.
 #[must_use]
@@ -78,29 +52,4 @@ pub fn off_devices(facts: &Facts, gates: &Gates, claim: &ClaimId) -> Option<Driv
         let (claim, device) = (claim.clone(), held.device.clone());
         Some(DrivenOff::DeviceTainted { claim, device, taint: taint.clone() })
     })
-}
-
-impl fmt::Display for DrivenOff {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            DrivenOff::NodeGone(node) => write!(out, "node {node} was deleted before the pod was bound"),
-            DrivenOff::Cordoned(node) => {
-                write!(out, "node {node} was cordoned before the pod was bound")
-            }
-            DrivenOff::NodeTainted { node, taint } => {
-                write!(out, "node {node} got the taint {}", taint.key)?;
-                write_value(out, &taint.value)?;
-                out.write_str(":NoExecute before the pod was bound, and the pod does not tolerate it")
-            }
-            DrivenOff::DeviceTainted { claim, device, taint } => {
-                write!(out, "claim {claim}: device {device} got the taint {}", taint.key)?;
-                write_value(out, &taint.value)?;
-                out.write_str(":NoExecute before the pod was bound, and the claim does not tolerate it")
-            }
-        }
-    }
-}
-
-fn write_value(out: &mut fmt::Formatter<'_>, value: &str) -> fmt::Result {
-    if value.is_empty() { Ok(()) } else { write!(out, "={value}") }
 }

@@ -141,7 +141,7 @@ pub fn kept(
     }
 }
 
-/// What speaks against it by who gave the devices.
+/// What speaks against it, by whether a driver's controller gave the devices.
 fn by_driver(facts: &Facts, why: Why, state: &ClaimState) -> Option<Kept> {
     let control = &state.control;
     let is_controlled = facts.is_controlled(state);

@@ -1,6 +1,6 @@
 //! Lanes: what is done for one node and not for another may be done side by side.
 //!
-//! Nothing here starts a thread. Who runs the scheduler may give it lanes that do; else all is done one after the other.
+//! Nothing here starts a thread. The program that runs the scheduler may give it lanes that do; else all is done one after the other.
 //!
 //! Invariant: what comes of parts is put together in their order, and nothing that is decided or counted depends on how many parts
 //! there were, so that answers are the same with any number of lanes.

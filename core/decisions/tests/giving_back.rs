@@ -137,7 +137,7 @@ fn nothing_is_taken_that_another_uses_or_that_is_asked_for_whatever_the_reason()
     }
 }
 
-/// A claim of a class whose devices a driver's controller gives, allocated without a word of who did it.
+/// A claim of a class whose devices a driver's controller gives, allocated without a word of what did it.
 fn nameless(protected: bool, immediate: bool, leaving: bool) -> ClaimState {
     let ask = Ask {
         class: "lent".into(),

@@ -50,7 +50,7 @@ const fn bit(gate: Gate) -> u64 {
 }
 
 impl Default for Gates {
-    /// The gates that are on unless somebody says otherwise.
+    /// The gates that are on unless a setting says otherwise.
     fn default() -> Self {
         Gate::ALL.iter().copied().filter(|gate| gate.spec().preset.is_on()).collect()
     }

@@ -15,7 +15,7 @@ pub struct Spec {
     pub name: &'static str,
     /// How far it has come.
     pub stage: FeatureStage,
-    /// What it is unless somebody says otherwise.
+    /// What it is unless a setting says otherwise.
     pub preset: Preset,
     /// The gates that must be on for this one to be on.
     pub needs: &'static [Gate],
@@ -34,7 +34,7 @@ pub enum FeatureStage {
     Ga,
 }
 
-/// What a gate is unless somebody says otherwise.
+/// What a gate is unless a setting says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Preset {
     /// Off, may be turned on.

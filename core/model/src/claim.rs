@@ -75,7 +75,7 @@ pub struct Ask {
     pub selectors: Vec<Option<Arc<str>>>,
     /// How many.
     pub amount: Amount,
-    /// Whether the devices are wanted for looking after them, whoever uses them.
+    /// Whether the devices are wanted for looking after them, whichever claim uses them.
     pub admin_access: Option<bool>,
     /// Taints that do not matter.
     pub tolerations: Vec<Toleration>,
@@ -182,8 +182,8 @@ pub enum Rule {
     Distinct(Arc<str>),
     /// All of them are in this set. No claim says so itself; it is how the devices of several claims are kept together.
     Within(DeviceSet),
-    /// None of them is given. No claim says so itself; it is how another choice is asked for if one did not do. Who wants all
-    /// devices wants these too, and has none.
+    /// None of them is given. No claim says so itself; it is how another choice is asked for if one did not do. A request for
+    /// all devices wants these too, and gets none.
     Without(BTreeSet<DeviceId>),
     /// Something that we do not know.
     Unknown,
@@ -239,7 +239,7 @@ pub struct Class {
     pub resource: Option<Arc<str>>,
     /// When it was created.
     pub created: Option<Timestamp>,
-    /// Who gives devices to claims of this class, if the scheduler does not.
+    /// The controller that gives devices to claims of this class, if the scheduler does not.
     pub control: Option<Arc<Control>>,
 }
 
@@ -255,11 +255,11 @@ pub struct Control {
 /// How a claim stands with the controller of a driver that gives it its devices.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ClaimControl {
-    /// Who gave it its devices, and takes them back; the scheduler if absent.
+    /// The controller that gave it its devices, and takes them back; the scheduler if absent.
     pub controller: Option<Arc<str>>,
-    /// It is to have devices at once and for as long as it is there, whoever uses it.
+    /// It is to have devices at once and for as long as it is there, whether or not a pod uses it.
     pub immediate: bool,
-    /// Its devices are asked back. Until they are given back nobody may begin to use it.
+    /// Its devices are asked back. Until they are given back no pod may begin to use it.
     pub leaving: bool,
     /// More than one may use what it has.
     pub shareable: bool,

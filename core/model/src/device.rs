@@ -127,7 +127,7 @@ pub struct NodeShare {
 /// How much of a resource a device is.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Part {
-    /// So much, whoever has it.
+    /// So much, whichever claim has it.
     Device(Quantity),
     /// As much as is taken of a capacity.
     Capacity {
@@ -257,7 +257,7 @@ pub struct Draw {
     pub counter_set: Arc<str>,
     /// How much of each counter.
     pub counters: BTreeMap<Arc<str>, Quantity>,
-    /// With whom it can share the set: devices that name one of these too. Without any, devices that name none.
+    /// With which others it can share the set: devices that name one of these too. Without any, devices that name none.
     pub groups: Vec<Arc<str>>,
 }
 
@@ -277,7 +277,7 @@ pub struct Taint {
 pub enum TaintEffect {
     /// No claim gets the device.
     NoSchedule,
-    /// No claim gets it, and who has it must go.
+    /// No claim gets it, and pods that use it must go.
     NoExecute,
     /// Nothing: it is only told. Effects that we do not know count as this.
     Told(Arc<str>),

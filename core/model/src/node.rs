@@ -15,7 +15,7 @@ pub struct Node {
     pub labels: BTreeMap<Arc<str>, Arc<str>>,
     /// Features that its agent declared.
     pub declared_features: Vec<Arc<str>>,
-    /// Nobody new may come.
+    /// No new pod may come.
     pub unschedulable: bool,
     /// Reasons to keep off.
     pub taints: Vec<NodeTaint>,
@@ -41,13 +41,13 @@ pub struct NodeTaint {
 /// What a node taint means for pods.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum NodeTaintEffect {
-    /// Nobody new may come.
+    /// No new pod may come.
     NoSchedule,
-    /// Better nobody comes.
+    /// No new pod should come if there is another node.
     PreferNoSchedule,
-    /// Nobody may come, and who is there must go.
+    /// No new pod may come, and pods that are there must go.
     NoExecute,
-    /// Something that we do not know, which keeps nobody off.
+    /// Something that we do not know, which keeps no pod off.
     Unknown(Arc<str>),
 }
 

@@ -29,7 +29,7 @@ impl fmt::Display for PodId {
     }
 }
 
-/// With whom a pod is bound.
+/// The pods with which a pod is bound.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Together {
     /// When the youngest of them was made; the same for all of them.
@@ -41,7 +41,7 @@ pub struct Together {
 /// How a pod was bound together with others.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Landing {
-    /// With whom.
+    /// The pods with which it was bound.
     pub together: Together,
     /// It is to go, as another could not be bound.
     pub is_over: bool,
@@ -74,7 +74,7 @@ pub struct Pod {
     pub created: Option<Timestamp>,
     /// When it began to run.
     pub started: Option<Timestamp>,
-    /// Things that somebody else has to do before it may be placed.
+    /// What other controllers have to do before it may be placed.
     pub gates: Vec<Arc<str>>,
     /// Claims for devices, in order.
     pub claims: Vec<PodClaim>,

@@ -194,7 +194,7 @@ impl Quantity {
     /// Moves the amount to the wide representation, after which `as_i64` is always `None`.
     ///
     /// Kubernetes does this to the left side when it compares a word with a wide number, which later calls can
-    /// see; comparing here never changes an operand, so whoever must show the effect asks for it.
+    /// see; comparing here never changes an operand, so code that must show the effect asks for it.
     pub fn widen(&mut self) {
         if let Amount::Word { .. } = self.amount {
             self.amount = Amount::Wide(Box::new(self.to_wide()));

@@ -1,6 +1,6 @@
 //! Moments in time, to the microsecond, and their text in RFC 3339.
 //!
-//! A moment is a value that somebody passes in; nothing here reads a clock.
+//! A moment is a value that the caller passes in; nothing here reads a clock.
 
 use std::fmt;
 use std::time::Duration;

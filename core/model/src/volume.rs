@@ -138,7 +138,7 @@ impl Volume {
         self.claim.as_ref().is_some_and(is_its)
     }
 
-    /// Whether it is as large as a claim wants it and of the right sort, whoever has it.
+    /// Whether it is as large as a claim wants it and of the right sort, whichever claim has it.
     #[must_use]
     pub fn suits(&self, wish: &VolumeWish) -> bool {
         wish.size.as_ref().is_none_or(|size| *size <= self.capacity)
@@ -180,7 +180,7 @@ pub struct TopologyRule {
 }
 
 impl StorageClass {
-    /// The provisioner of classes whose volumes somebody makes by hand.
+    /// The provisioner of classes whose volumes people make by hand.
     const BY_HAND: &'static str = "kubernetes.io/no-provisioner";
 
     /// Whether volumes are made on demand.

@@ -98,7 +98,7 @@ impl<W: Clone + PartialEq> Closest<W> {
     }
 }
 
-/// What nodes lack for those who have no seat while others have theirs: that along which the most is missing.
+/// What nodes lack for members that have no seat while others have theirs: that along which the most is missing.
 pub(crate) fn lack_beside<S: PlacementState + ?Sized>(
     nodes: &[NodeIdx],
     loads: &[(NodeIdx, Load)],

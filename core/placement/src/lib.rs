@@ -5,7 +5,7 @@
 //! best. [`place`] runs them.
 //!
 //! The search knows neither filters nor devices. Members that are alike are one [`Kind`], and what it asks is whether a node
-//! takes a [`Load`]: so many members of each kind at once. Whoever answers decides the devices of all of them together, so
+//! takes a [`Load`]: so many members of each kind at once. The state that answers decides the devices of all of them together, so
 //! that no member is seated with a device that only another could have used.
 
 mod answer;
@@ -37,7 +37,7 @@ pub use domain_name::DomainName;
 pub use gang::{Gang, Kind};
 pub use generator::{Domain, PlacementGenerator, Strictness, TopologyConstraint, TopologyGenerator};
 pub use load::Load;
-pub use phases::{Question, place};
+pub use phases::{PlacementQuestion, place};
 pub use placing::{Placing, Progress};
 pub use reach::ReachGenerator;
 pub use scorer::{

@@ -5,7 +5,7 @@
 pub struct Load(Box<[u32]>);
 
 impl Load {
-    /// Nobody, of so many kinds.
+    /// No member of any of so many kinds.
     #[must_use]
     pub fn none(kinds: usize) -> Load {
         Load(vec![0; kinds].into())
@@ -48,7 +48,7 @@ impl Load {
         self.0.iter().sum()
     }
 
-    /// Whether nobody.
+    /// Whether it has no member.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.iter().all(|count| *count == 0)

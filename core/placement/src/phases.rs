@@ -12,23 +12,23 @@ use crate::state::PlacementState;
 
 /// What is to be decided.
 #[derive(Clone, Copy)]
-pub struct Question<'q> {
+pub struct PlacementQuestion<'q> {
     /// The gang.
     pub gang: &'q Gang,
     /// The domains in which it may be.
     pub domains: &'q [Domain],
-    /// Who says which placement is best.
+    /// What says which placement is best.
     pub scorers: &'q [Weighted<'q>],
 }
 
-/// Seats a gang in the best domain of the lowest rank that will do, or says why there is none. Everybody comes first: only if
+/// Seats a gang in the best domain of the lowest rank that will do, or says why there is none. All members come first: only if
 /// no domain of any rank has room for all members, one that has room for as many as have to be seated will do.
 pub fn place<S: PlacementState + ?Sized>(
-    question: Question<'_>,
+    question: PlacementQuestion<'_>,
     state: &mut S,
     budget: &mut Budget,
 ) -> PlacementAnswer<S::Stop> {
-    let Question { gang, domains, scorers } = question;
+    let PlacementQuestion { gang, domains, scorers } = question;
     let mut placing = Placing::new(Cow::Borrowed(gang), Cow::Borrowed(domains), *budget);
     loop {
         if let Progress::Done(answer) = placing.advance(state, scorers, u64::MAX) {

@@ -41,9 +41,9 @@ pub struct Placing<'q, W> {
     domains: Cow<'q, [Domain]>,
     budget: Budget,
     room: Room,
-    /// How many members are to be seated: everybody first, then as many as have to be.
+    /// How many members are to be seated: all of them first, then as many as have to be.
     at_least: u32,
-    /// How much has to be left when everybody was tried.
+    /// How much has to be left when all members were tried.
     reserve: u64,
     /// The domains in the order in which they are tried.
     queue: Vec<usize>,
@@ -126,7 +126,7 @@ impl<'q, W: Clone + PartialEq> Placing<'q, W> {
         }
     }
 
-    /// There is no room for everybody, so for as many as have to be seated.
+    /// There is no room for all, so for as many as have to be seated.
     fn settle_for_less(&mut self) {
         self.at_least = self.gang.at_least;
         (self.next, self.reserve, self.is_open) = (0, 0, false);

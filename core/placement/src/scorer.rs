@@ -47,7 +47,7 @@ pub fn judge(scorers: &[Weighted<'_>], placement: &Scored<'_>) -> f64 {
 #[derive(Clone, Copy, Debug)]
 pub struct TightestFit;
 
-/// Domains in which much is left over are better: whoever is there already has room to grow.
+/// Domains in which much is left over are better: what is there already has room to grow.
 #[derive(Clone, Copy, Debug)]
 pub struct LooseFit;
 

@@ -65,7 +65,7 @@ pub trait PlacementState {
     /// Whether a node takes a load, as far as that depends on this node alone.
     fn takes(&mut self, node: NodeIdx, load: &Load, budget: &mut Budget) -> Verdict;
 
-    /// A domain was tried for the gang; told for those who count.
+    /// A domain was tried for the gang; told so that it can be counted.
     fn tried(&mut self, fits: bool) {
         let _ = fits;
     }

@@ -117,7 +117,7 @@ impl Considerations {
         id
     }
 
-    /// A question is decided; for whom, if it was asked.
+    /// A consideration is over: what was asked, if it is known.
     pub fn end(&mut self, id: ConsiderationId) -> Option<Asked> {
         self.under_way.remove(&id)
     }

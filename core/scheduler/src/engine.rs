@@ -95,7 +95,7 @@ pub struct Engine {
     pub(crate) gangs: Gangs,
     /// What drivers' controllers are asked about.
     pub(crate) negotiations: Negotiations,
-    /// What is to be done, and who waits for which answer.
+    /// What is to be done, and what waits for which answer.
     pub(crate) outbox: Outbox,
     /// The time of what is being handled.
     pub(crate) now: Timestamp,
@@ -260,7 +260,7 @@ impl Engine {
         self.bindings.next_deadline().is_some_and(|time| time <= now)
     }
 
-    /// Who holds which devices, or will once what is decided is written.
+    /// Which claims hold which devices, or will once what is decided is written.
     #[must_use]
     pub fn ledger(&self) -> &Ledger {
         self.facts.claims.ledger()

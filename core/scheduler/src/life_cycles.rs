@@ -8,8 +8,6 @@
 pub(crate) mod binding;
 pub(crate) mod flight;
 pub(crate) mod giving_back;
-pub(crate) mod not_bound;
-pub(crate) mod part;
 pub(crate) mod telling;
 
 #[cfg(test)]

@@ -1,7 +1,5 @@
 //! What people want to know of what is under way.
 
-use std::collections::BTreeSet;
-use std::fmt;
 use std::sync::Arc;
 
 use decisions::filters::FilterSet;
@@ -11,6 +9,9 @@ use model::group::{GroupId, Grouping};
 use model::identity::{GroupUid, NodeName};
 use model::pod::Pod;
 use model::timestamp::Timestamp;
+
+pub use decisions::driver_wait::{Await, Wait};
+pub use decisions::gang_outcome::GangOutcome;
 
 /// Something that people want to know.
 #[derive(Clone, PartialEq, Debug)]
@@ -61,7 +62,7 @@ pub enum Announcement {
     Negotiating {
         /// The pod.
         pod: Arc<Pod>,
-        /// What it waits for, and of whom.
+        /// What it waits for, and of which drivers.
         wait: Wait,
     },
     /// A pod goes, since a more important one needs its place.
@@ -108,102 +109,4 @@ pub struct GangNews {
     pub tried: Tried,
     /// It was not told before for this reason, or that was long ago.
     pub is_news: bool,
-}
-
-/// What came of a gang.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum GangOutcome {
-    /// So many members are on their way to nodes.
-    Seated {
-        /// How many.
-        members: usize,
-    },
-    /// There are no nodes for enough of them.
-    Refused {
-        /// Why.
-        message: String,
-    },
-    /// There are none yet: less important pods make way.
-    MakingRoom {
-        /// Why, and who goes.
-        message: String,
-    },
-    /// Enough of them are bound.
-    Placed {
-        /// How many.
-        members: usize,
-    },
-}
-
-impl fmt::Display for GangOutcome {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            GangOutcome::Seated { members } => write!(out, "nodes for {members} pods"),
-            GangOutcome::Refused { message } | GangOutcome::MakingRoom { message } => out.write_str(message),
-            GangOutcome::Placed { members } => write!(out, "{members} pods are bound"),
-        }
-    }
-}
-
-/// What is awaited of a driver.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Await {
-    /// It is to say which nodes will not do.
-    Information,
-    /// It is to give devices for the node that is chosen.
-    Allocation,
-}
-
-impl Await {
-    /// In a word, as metrics have it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Await::Information => "information",
-            Await::Allocation => "allocation",
-        }
-    }
-}
-
-/// What a pod waits for, and of whom.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Wait {
-    /// What is awaited.
-    pub what: Await,
-    /// The node that is chosen.
-    pub node: Option<NodeName>,
-    /// The claims, and the driver of each.
-    pub claims: Vec<(Arc<str>, Arc<str>)>,
-}
-
-impl Wait {
-    /// The drivers, each once.
-    #[must_use]
-    pub fn drivers(&self) -> BTreeSet<Arc<str>> {
-        self.claims.iter().map(|(_, driver)| driver.clone()).collect()
-    }
-}
-
-impl fmt::Display for Wait {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let list = |names: Vec<&str>| names.join(", ");
-        let drivers = self.drivers();
-        let drivers = list(drivers.iter().map(|name| &**name).collect());
-        let claims = list(self.claims.iter().map(|(claim, _)| &**claim).collect());
-        match (&self.what, &self.node) {
-            (Await::Information, _) => write!(
-                out,
-                "waiting for resource driver {drivers} to provide information about nodes for claim {claims}"
-            ),
-            (Await::Allocation, Some(node)) => {
-                write!(
-                    out,
-                    "waiting for resource driver {drivers} to allocate claim {claims} for node {node}"
-                )
-            }
-            (Await::Allocation, None) => {
-                write!(out, "waiting for resource driver {drivers} to allocate claim {claims}")
-            }
-        }
-    }
 }

@@ -60,7 +60,7 @@ pub(crate) enum Owner {
     Context,
 }
 
-/// What is to be done, and who waits for which answer.
+/// What is to be done, and what waits for which answer.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     effects: Vec<Effect>,
@@ -180,7 +180,7 @@ impl Outbox {
     /// Has a write carried out with another.
     fn merge(&mut self, into: &mut Effect, mut other: Effect) {
         if matches!(other, Effect::Submit(_, Write::Allocate { .. })) {
-            // Who brings the devices reserves them for the others.
+            // The member that brings the devices reserves them for the others.
             std::mem::swap(into, &mut other);
         }
         let (Effect::Submit(id, write), Effect::Submit(merged, mut other)) = (into, other) else { return };

@@ -1,4 +1,4 @@
-//! When it is worth telling again why something waits: at once if the reason is another, and else seldom, whoever waits.
+//! When it is worth telling again why something waits: at once if the reason is another, and else seldom, whatever waits.
 //!
 //! A pod that goes changes the figures in the reasons of all pods and gangs that wait. To write all of them down each time would be a
 //! storm of writes that helps no pod. So a reason is told as an event, and noted on each pod that it concerns, when it means something

@@ -1,4 +1,4 @@
-//! Pods that wait for a node: who is next, who backs off, and who sleeps until something changes.
+//! Pods that wait for a node: which is next, which back off, and which sleep until something changes.
 //!
 //! Invariant: a pod is in exactly one of the nine places, and every pod that sleeps or backs off leaves by itself at a time
 //! that [`Queue::next_time`] tells. So no wake-up can be lost for good, and nothing is retried without a reason. What happens while a
@@ -22,7 +22,7 @@ use heard::Heard;
 
 pub use stations::{Cause, Counts, Failure, Station};
 
-/// The order of pods that are ready: the most important first, then who came first.
+/// The order of pods that are ready: the most important first, then the one that came first.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Rank {
     /// The priority, negated, so that the highest comes first.
@@ -52,7 +52,7 @@ enum Place {
         until: Timestamp,
         wakes_on: Wakes,
     },
-    /// Asleep after a search for it that took all the work that it may. It is left alone for as long as one for whom something
+    /// Asleep after a search for it that took all the work that it may. It is left alone for as long as one for which something
     /// went wrong, even if it is woken: another search would keep the others waiting again.
     Exhausted {
         until: Timestamp,
@@ -175,7 +175,7 @@ impl Queue {
     }
 
     /// Takes the next pod. While none is ready, the one whose backoff ends first is taken early, as Kubernetes has it: there is nothing
-    /// better to do. Those for whom something went wrong are not: it would go wrong again at once. Nor are gangs, and what took long
+    /// better to do. Those for which something went wrong are not: it would go wrong again at once. Nor are gangs, and what took long
     /// the last time: what may come meanwhile would wait for all of them.
     pub fn next(&mut self, now: Timestamp) -> Option<Key> {
         self.let_go(now);
@@ -280,7 +280,7 @@ impl Queue {
     }
 
     /// Says that something went wrong with a part of what waits under a key. It is not taken before a while has passed, if it is
-    /// not left alone already: those of it who wait would be woken by what is taken back, and it would go wrong again at once.
+    /// not left alone already: those of it that wait would be woken by what is taken back, and it would go wrong again at once.
     pub fn rest(&mut self, key: &Key, now: Timestamp) {
         let place = self.pods.get(key).map(|waiting| &waiting.place);
         let is_left_alone = matches!(place, None | Some(Place::Resting { .. } | Place::Gated | Place::Out));

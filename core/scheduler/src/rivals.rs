@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 const WRITES_WITHIN_MS: i64 = 500;
 
 /// The scheduler that goes first: that of Kubernetes, unless another took its place. It never gives a device back, and
-/// loses count of a device that it shares with one who does, so that it is best not met at all.
+/// loses count of a device that it shares with one that does, so that it is best not met at all.
 const GOES_FIRST: &str = "default-scheduler";
 
 /// How long a pod that waits for that scheduler is expected to be placed soon, and how long a pod of ours waits at most.
@@ -46,7 +46,7 @@ impl Rivals {
         self.met = true;
     }
 
-    /// Whether anybody else gives out devices. Who did once may do so again.
+    /// Whether another scheduler gives out devices. One that did once may do so again.
     pub(crate) fn are_met(&self) -> bool {
         self.met
     }

@@ -31,7 +31,7 @@ pub enum Write {
         allocation: Box<Allocation>,
         /// The ids of its shares, in the order of grants.
         shares: Vec<Arc<str>>,
-        /// For whom; at least one.
+        /// The pods or groups that use it; at least one.
         consumers: Vec<Consumer>,
     },
     /// Reserve a claim that has devices for more pods.
@@ -40,7 +40,7 @@ pub enum Write {
         claim: ClaimId,
         /// Its uid.
         uid: ClaimUid,
-        /// For whom; at least one.
+        /// The pods or groups that use it; at least one.
         consumers: Vec<Consumer>,
     },
     /// Take reservations back, but for pods that are on another node by now.
@@ -136,7 +136,7 @@ pub enum Write {
         uid: PodUid,
         /// The node.
         node: NodeName,
-        /// With whom it is bound, if all of these are let go unless all are bound.
+        /// The pods with which it is bound, if all of these are let go unless all are bound.
         together: Option<Together>,
     },
     /// Note on a pod what its devices take of its node. An empty list takes back what was noted before.
@@ -167,7 +167,7 @@ pub enum Write {
         uid: PodUid,
         /// The scheduler that does so: the one that the more important pod asks for.
         scheduler: Arc<str>,
-        /// Who needs the place.
+        /// What needs the place.
         by: Preemptor,
     },
     /// Note on a pod which node is being made free for it.
@@ -279,7 +279,7 @@ impl Write {
     }
 }
 
-/// Who needs the place of a pod.
+/// What needs the place of a pod.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Preemptor {
     /// Another pod.

@@ -34,7 +34,7 @@ pub enum AttributeValue<'a> {
 }
 
 /// Why a device cannot be used with any expression.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, thiserror::Error)]
 #[error("attribute {name}: {reason}")]
 pub struct BadAttribute {
     /// The attribute's name.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// What kind of mistake an expression that does not compile contains.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum CompileErrorKind {
     /// The text is not an expression of the language.
     Syntax(SyntaxMistake),
@@ -30,7 +30,7 @@ pub enum CompileErrorKind {
 }
 
 /// Which syntax rule was broken.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum SyntaxMistake {
     /// The grammar.
     Grammar,
@@ -43,7 +43,7 @@ pub enum SyntaxMistake {
 }
 
 /// Why an expression does not compile, with its place and what would be right.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, thiserror::Error)]
 pub struct CompileError {
     /// The kind of mistake.
     pub kind: CompileErrorKind,

@@ -41,7 +41,7 @@ pub struct Selector {
 }
 
 /// Why an evaluation gave no answer.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, thiserror::Error)]
 pub struct EvalError {
     /// The kind of error.
     pub class: ErrorClass,

@@ -2,6 +2,8 @@
 //!
 //! These words fit nearly everything, so that a reader has to know the file to know the type. Types of tests are not looked at, and
 //! neither are variants and associated types, which are read together with the name of what they belong to.
+//!
+//! Other words may name a type of a module's own, which is read beside what uses it, and one public type in core at most.
 
 use std::collections::BTreeMap;
 
@@ -13,6 +15,9 @@ use super::violation::Violation;
 /// The words, as names of types.
 const WORDS: [&str; 5] = ["Answer", "Entry", "Plan", "Stage", "Step"];
 
+/// Words that name at most one public type of core.
+const PUBLIC_WORDS: [&str; 8] = ["Event", "Found", "Kept", "Outcome", "Part", "Place", "Question", "Verdict"];
+
 /// Words after which the name of a type is given.
 const TYPES: [&str; 5] = ["struct", "enum", "union", "trait", "type"];
 
@@ -22,8 +27,11 @@ type Definition<'t> = (&'t str, usize);
 pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
     let mut defined: BTreeMap<&str, Vec<Definition<'_>>> = BTreeMap::new();
     for (path, text) in tree.rust().filter(|(path, _)| !is_test(path)) {
-        for (word, line) in definitions(text) {
-            defined.entry(word).or_default().push((path, line));
+        let is_core = path.starts_with("core/");
+        for (word, line, is_public) in definitions(text) {
+            if WORDS.contains(&word) || (is_core && is_public) {
+                defined.entry(word).or_default().push((path, line));
+            }
         }
     }
     let several = defined.into_iter().filter(|(_, places)| places.len() > 1);
@@ -46,8 +54,8 @@ fn is_test(path: &str) -> bool {
     path.contains("/tests/") || path.ends_with("/tests.rs")
 }
 
-/// Each of the words that names a type outside of the tests of the file, and its line.
-fn definitions(text: &str) -> Vec<(&'static str, usize)> {
+/// Each of the words that names a type outside of the tests of the file, its line, and whether other crates see it.
+fn definitions(text: &str) -> Vec<(&'static str, usize, bool)> {
     let code = code_only(text);
     let lines: Vec<&str> = code.lines().collect();
     let is_tests =
@@ -59,7 +67,9 @@ fn definitions(text: &str) -> Vec<(&'static str, usize)> {
             && given.line <= tests_from
             && !(given.keyword == "type" && is_associated(given.line))
     });
-    given.filter_map(|given| Some((*WORDS.iter().find(|word| **word == given.name)?, given.line))).collect()
+    let word = |name: &str| WORDS.iter().chain(&PUBLIC_WORDS).find(|word| **word == name).copied();
+    let is_public = |line: usize| lines[line - 1].trim_start().starts_with("pub ");
+    given.filter_map(|given| Some((word(given.name)?, given.line, is_public(given.line)))).collect()
 }
 
 #[cfg(test)]
@@ -89,6 +99,17 @@ mod tests {
     fn two_in_one_file_are_two() {
         let text = "enum Plan {}\nmod inner {\n    struct Plan;\n}\n";
         assert_eq!(wrongs(&[("core/a/src/lib.rs", text)]).len(), 2);
+    }
+
+    #[test]
+    fn of_some_words_only_public_types_of_core_count() {
+        let [one, other] = ["core/a/src/lib.rs", "core/b/src/lib.rs"];
+        let public = "pub enum Verdict {}";
+        assert_eq!(wrongs(&[(one, public), (other, public)]).len(), 2);
+        for others in ["enum Verdict {}", "pub(crate) enum Verdict {}", "pub enum PodVerdict {}"] {
+            assert!(wrongs(&[(one, public), (other, others)]).is_empty(), "{others}");
+        }
+        assert!(wrongs(&[(one, public), ("lab/b/src/lib.rs", public)]).is_empty());
     }
 
     #[test]

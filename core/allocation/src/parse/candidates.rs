@@ -16,7 +16,7 @@ use selector::SliceMatches;
 use super::{Parser, place, usable_from};
 use crate::asked::Asked;
 use crate::capacity;
-use crate::error::AllocationError;
+use crate::error::{AllocationError, ExpressionFault};
 use crate::problem::{Alternative, Spot, Taken};
 use crate::refusal::{HOLDERS_MAX, Stage, StageCount};
 
@@ -40,7 +40,7 @@ impl Parser<'_, '_> {
         open.insert_range(..);
         let (others, binding) = (self.problem.others, self.binding_is_on());
         alternative.note_beside(Stage::Published, &open, others.devices);
-        // Such devices are as good as not published: whoever wants all devices does without them.
+        // Such devices are as good as not published: a request for all devices does without them.
         if !binding {
             keep(&self.problem.spots, &mut open, |spot| !spot.device().needs_preparation());
             let others = others.understood(false, true);
@@ -95,7 +95,7 @@ impl Parser<'_, '_> {
         test: &Test<'_>,
     ) {
         let class = test.class;
-        let mut known: Option<(&Published, Result<Arc<SliceMatches>, String>)> = None;
+        let mut known: Option<(&Published, Result<Arc<SliceMatches>, ExpressionFault>)> = None;
         for (at, spot) in self.problem.spots.iter().enumerate() {
             if !open.contains(at) {
                 continue;
@@ -104,36 +104,37 @@ impl Parser<'_, '_> {
                 Some((published, matches)) if std::ptr::eq(*published, &*spot.published) => matches,
                 _ => {
                     let matches = match test.expression {
-                        Some(expression) => self.expressions.matches(expression, &spot.published),
-                        None => Err("it has no expression".to_owned()),
+                        Some(expression) => {
+                            self.expressions.matches(expression, &spot.published).map_err(Into::into)
+                        }
+                        None => Err(ExpressionFault::Missing),
                     };
                     &known.insert((&*spot.published, matches)).1
                 }
             };
-            let error = |reason: String| AllocationError::SelectorRun {
+            let error = |fault: ExpressionFault| AllocationError::SelectorRun {
                 place: place(class, claim, request),
                 index: test.index,
                 device: Box::new(spot.id.clone()),
-                reason,
+                fault: Box::new(fault),
             };
             let unreadable = spot.published.unreadable.iter().find(|(row, _)| *row == spot.row);
-            match matches {
-                Err(reason) => {
-                    let (place, reason) = (place(class, claim, request), reason.clone());
+            match (matches, unreadable) {
+                (Err(fault), _) => {
+                    let (place, fault) = (place(class, claim, request), Box::new(fault.clone()));
                     alternative.fail(
                         open,
                         at,
-                        AllocationError::SelectorCompile { place, index: test.index, reason },
+                        AllocationError::SelectorCompile { place, index: test.index, fault },
                     );
                 }
-                Ok(_) if unreadable.is_some() => {
-                    let reason = unreadable.map(|(_, bad)| bad.to_string()).unwrap_or_default();
-                    alternative.fail(open, at, error(reason));
+                (Ok(_), Some((_, bad))) => {
+                    alternative.fail(open, at, error(ExpressionFault::Unreadable(bad.clone())));
                 }
-                Ok(matches) if matches.matching.contains(spot.row) => {}
-                Ok(matches) => {
+                (Ok(matches), None) if matches.matching.contains(spot.row) => {}
+                (Ok(matches), None) => {
                     match matches.failures.iter().find(|(row, _)| *row == spot.row) {
-                        Some((_, failure)) => alternative.fail(open, at, error(failure.to_string())),
+                        Some((_, failure)) => alternative.fail(open, at, error(failure.clone().into())),
                         None => open.set(at, false),
                     };
                 }
@@ -141,7 +142,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// Keeps the devices whose capacities are enough while nobody else uses them.
+    /// Keeps the devices whose capacities are enough while no other claim uses them.
     pub(super) fn fit_capacity(
         &mut self,
         claim: Asked<'_>,

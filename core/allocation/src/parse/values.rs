@@ -10,7 +10,7 @@ use selector::DerivedValue;
 use super::Parser;
 use crate::asked::Asked;
 use crate::constraint::{Found, ValueTable};
-use crate::error::AllocationError;
+use crate::error::{AllocationError, ExpressionFault};
 
 impl Parser<'_, '_> {
     /// Joins an alternative to the constraints that concern it.
@@ -75,23 +75,23 @@ impl Parser<'_, '_> {
         let request = self.problem.alternatives[alternative].name.clone();
         let mut found = Vec::with_capacity(self.problem.spots.len());
         for spot in &self.problem.spots {
-            let broken = |reason: String| {
+            let broken = |fault: ExpressionFault| {
                 Found::Broken(Box::new(AllocationError::Derived {
                     claim: claim.asker(),
                     request: request.clone(),
                     attribute: attribute.clone(),
                     device: Box::new(spot.id.clone()),
-                    reason,
+                    fault: Box::new(fault),
                 }))
             };
             let unreadable = spot.published.unreadable.iter().find(|(row, _)| *row == spot.row);
             found.push(match (&compiled, unreadable) {
-                (Err(reason), _) => broken(reason.clone()),
-                (Ok(_), Some((_, bad))) => broken(bad.to_string()),
+                (Err(error), _) => broken(error.clone().into()),
+                (Ok(_), Some((_, bad))) => broken(ExpressionFault::Unreadable(bad.clone())),
                 (Ok(compiled), None) => {
                     match compiled.derive(&spot.published.table.devices()[spot.row]).result {
                         Ok(value) => self.numbering.found(Some(&published(value)), lists),
-                        Err(error) => broken(error.to_string()),
+                        Err(error) => broken(error.into()),
                     }
                 }
             });

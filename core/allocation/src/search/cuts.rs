@@ -7,7 +7,7 @@ pub(crate) enum Cut {
     Candidates,
     /// Too few of them are covered by what is left of counters.
     Left,
-    /// Too few of them are admitted by those who hold their counter sets.
+    /// Too few of them are admitted by the devices that hold their counter sets.
     Groups,
     /// Requests have enough candidates each, but not together.
     Together,

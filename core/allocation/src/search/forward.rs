@@ -128,7 +128,7 @@ impl Search {
         open
     }
 
-    /// Holds devices against the counters and those who hold them.
+    /// Holds devices against the counters and the devices that hold them.
     fn judge(&self, open: &FixedBitSet, judged: &mut Judged) {
         judged.all.grow(open.len());
         judged.refused.grow(open.len());

@@ -54,7 +54,7 @@ impl Kinds {
         kinds
     }
 
-    /// The kinds of counter sets: what was left at the beginning, who holds them, and which devices stand on them.
+    /// The kinds of counter sets: what was left at the beginning, which groups hold them, and which devices stand on them.
     fn sets(&self, problem: &Problem) -> Vec<u32> {
         let mut distinct = Distinct::default();
         let counters = &problem.counters;

@@ -245,7 +245,7 @@ impl State {
         self.counters.overdrawn[pool as usize] == 0
     }
 
-    /// Joins those who hold the counter sets, and says whether all of them let the device join.
+    /// Joins the devices that hold the counter sets, and says whether all of them let the device join.
     fn join(&mut self, spot: u32) -> bool {
         if self.is_settled(spot) {
             return true;

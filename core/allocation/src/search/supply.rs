@@ -124,7 +124,7 @@ impl Search {
         None
     }
 
-    /// Who can still draw on each counter.
+    /// Which requests can still draw on each counter.
     fn users(&self, demands: &[Demand]) -> Vec<User> {
         let left = &self.state.counters.left;
         let mut users = vec![User::Nobody; left.len()];
@@ -143,7 +143,7 @@ impl Search {
         users
     }
 
-    /// What is left in each sum. What nobody can draw on is of no use.
+    /// What is left in each sum. What no request can draw on is of no use.
     fn left_in_sums(&self, users: &[User]) -> Vec<i128> {
         let supply = &self.supply;
         let mut sums = vec![0; supply.sums];
@@ -182,7 +182,7 @@ impl Search {
                 *least = (*least).min((*drawn).max(0));
             }
         }
-        // Somebody who can have a device of another pool, or one that is shared, need not draw on this one.
+        // A request that can have a device of another pool, or one that is shared, need not draw on this one.
         let all = open.count_ones(..);
         for (sums, count) in supply.of_pool.iter().zip(counts) {
             if count < all || all == 0 {
@@ -199,7 +199,7 @@ fn not_covered(demand: &Demand, most: usize) -> Shortage {
     Shortage { alternative: demand.alternative, found: most, stage_count }
 }
 
-/// Who can still draw on a counter.
+/// A request that can still draw on a counter.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum User {
     /// No device that a demand could have.

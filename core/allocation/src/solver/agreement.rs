@@ -1,7 +1,7 @@
 //! Rules about values, looked at before devices are chosen: which values enough devices share, and whether there are enough that
 //! differ.
 //!
-//! A device is closed only if no value of it can be had by all whom the rule concerns.
+//! A device is closed only if no value of it can be had by all requests that the rule concerns.
 
 use smallvec::SmallVec;
 
@@ -22,7 +22,7 @@ fn certain(model: &Model, board: &Board, rule: usize) -> SmallVec<[(usize, usize
     members.filter(|(way, _)| is_certain(*way) && board.missing(model, *way) > 0).collect()
 }
 
-/// Closes devices whose values not all whom a rule concerns can have; the request that nothing is left for.
+/// Closes devices whose values not all requests that a rule concerns can have; the request for which nothing is left.
 pub(super) fn narrow(model: &Model, board: &mut Board, rule: usize, spent: &mut u64) -> Result<(), usize> {
     if model.rules[rule].rule != ParsedConstraint::Match {
         return Ok(());

@@ -15,7 +15,7 @@ pub(crate) enum Aid {
     Pairing,
     /// Of the devices of a counter set only so many go together.
     Seats,
-    /// A value that not all who must match can have.
+    /// A value that not all requests that must match can have.
     Match,
     /// Fewer values than devices that must differ.
     Distinct,

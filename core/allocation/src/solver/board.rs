@@ -191,7 +191,7 @@ impl Board {
         }
     }
 
-    /// Whether counters and those who hold them let a device be chosen.
+    /// Whether counters and the devices that hold them let a device be chosen.
     fn may_draw(&self, model: &Model, device: usize) -> bool {
         let facet = &model.devices[device];
         let shared_already = facet.shareable && self.held[device] > 0;

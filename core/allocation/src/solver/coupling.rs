@@ -72,7 +72,7 @@ impl Coupling {
     }
 
     /// The most that can be drawn in all, if at each place of the counter there is so much. `useful` are the devices that are open to
-    /// anybody.
+    /// any request.
     pub fn drawable(&self, board: &Board, left: &[i128], useful: &[u64], spent: &mut u64) -> i128 {
         let at_place = |place: &Place| {
             let units = board.left[place.slot as usize].max(0) / self.unit;

@@ -278,7 +278,7 @@ impl Solver {
         }
     }
 
-    /// The devices that somebody who is not satisfied could have had at the beginning.
+    /// The devices that a request that is not satisfied could have had at the beginning.
     fn look_useful(&mut self) {
         self.useful.fill(0);
         for request in

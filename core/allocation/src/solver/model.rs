@@ -1,4 +1,4 @@
-//! The question in a form that knows no order: who can have which device, what devices draw, and who has to agree with whom.
+//! The question in a form that knows no order: which requests can have which device, what devices draw, and which requests have to agree.
 //!
 //! Alternatives, requests and devices have the numbers that they have in the problem. The model owns all that it holds, so a
 //! search can be put down and taken up while others change what the question was made of.
@@ -156,14 +156,14 @@ impl Model {
         }
     }
 
-    /// Whether a device draws on counters for each who has it.
+    /// Whether a device draws on counters for each request that has it.
     pub fn is_counted(&self, device: usize) -> bool {
         let facet = &self.devices[device];
         !facet.shareable && !facet.charged
     }
 
     /// Whether two ways exclude each other from a device that cannot be shared. Admin access is given beside what claims before it
-    /// have; whoever comes after it is kept off.
+    /// have; what comes after it is kept off.
     pub fn exclude(&self, one: usize, other: usize) -> bool {
         let (one, other) = (&self.ways[one], &self.ways[other]);
         let later = if one.request > other.request { one } else { other };
@@ -183,7 +183,7 @@ pub(crate) fn depends_on_order(problem: &Problem) -> bool {
 }
 
 fn way(problem: &Problem, from: &Alternative, claim: usize, first_rule: usize, words: usize) -> Way {
-    // Who wants all devices can have them only if each of them can be given.
+    // A request for all devices can have them only if each of them can be given.
     let given = from
         .all
         .as_ref()

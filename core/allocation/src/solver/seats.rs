@@ -1,4 +1,4 @@
-//! How many devices a counter set can give at the same time, whoever gets them.
+//! How many devices a counter set can give at the same time, whichever requests get them.
 //!
 //! Devices of a set go together only if they have a compatibility group in common, or none has any; and each draws at least what
 //! the cheapest draws. A set has so many seats, and a device that stands on several sets is counted with the first.

@@ -49,7 +49,7 @@ struct Sum<P> {
     matters: bool,
     /// No device draws on it at two places.
     single: bool,
-    /// What remains over is left out. Nobody draws twice for one device then, as admin access would.
+    /// What remains over is left out. No request draws twice for one device then, as admin access would.
     exact: bool,
 }
 
@@ -177,7 +177,7 @@ impl Sums {
         let counters = counters.into_values().map(|slots| Sum::new(model, slots, of_counter));
         let capacities = capacities.into_values().map(|places| Sum::new(model, places, of_capacity));
         let counters: Vec<Sum<u32>> = counters.map(|sum| Sum { exact, ..sum }).collect();
-        // Nobody draws twice for one device, as admin access would.
+        // No request draws twice for one device, as admin access would.
         let are_coupled = aids.has(Aid::Coupling) && model.ways.iter().all(|way| !way.admin);
         let coupled = |(number, sum): (usize, &Sum<u32>)| -> Vec<Coupling> {
             let others = counters.iter().enumerate().filter(|(other, _)| are_coupled && *other != number);
@@ -195,7 +195,7 @@ impl Sums {
         }
     }
 
-    /// The request that goes short, and how many devices are covered for it. `useful` are the devices that are open to anybody.
+    /// The request that goes short, and how many devices are covered for it. `useful` are the devices that are open to any request.
     pub fn shortage(
         &self,
         model: &Model,

@@ -21,7 +21,7 @@ pub struct ClaimState {
     pub wish: Arc<Claim>,
     /// What it has.
     pub allocation: Option<Arc<Allocated>>,
-    /// Who uses it, by uid.
+    /// The pods and groups that use it, by uid.
     pub reserved_for: Vec<ConsumerUid>,
     /// The uid of the pod or group that it was made for.
     pub owner: Option<ConsumerUid>,

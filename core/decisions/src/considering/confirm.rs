@@ -11,7 +11,9 @@ use cluster::nodes::NodeIdx;
 use model::identity::PodUid;
 use model::pod::Pod;
 
-use crate::considering::question::{Clearing, GangVerdict, PodVerdict, Question, SeatsVerdict, Verdict};
+use crate::considering::question::{
+    Clearing, GangVerdict, PodVerdict, SchedulingQuestion, SchedulingVerdict, SeatsVerdict,
+};
 use crate::considering::situation::{Considered, Situation, Snapshot};
 use crate::considering::unchanged::Unchanged;
 use crate::cycle::Cycle;
@@ -25,18 +27,22 @@ use crate::values::pod_refusal::PodRefusal;
 
 impl Situation<'_> {
     /// What of a verdict holds now; nothing if it has to be decided anew.
-    pub fn confirm(&mut self, question: &Question, considered: Considered) -> Option<Verdict> {
+    pub fn confirm(
+        &mut self,
+        question: &SchedulingQuestion,
+        considered: Considered,
+    ) -> Option<SchedulingVerdict> {
         let Considered { verdict, snapshot, .. } = considered;
         match (question, verdict) {
-            (Question::Pod(pod), Verdict::Pod(verdict)) => {
-                Some(Verdict::Pod(Box::new(self.confirm_pod(pod, *verdict, &snapshot)?)))
+            (SchedulingQuestion::Pod(pod), SchedulingVerdict::Pod(verdict)) => {
+                Some(SchedulingVerdict::Pod(Box::new(self.confirm_pod(pod, *verdict, &snapshot)?)))
             }
-            (_, Verdict::Gang(verdict)) => {
+            (_, SchedulingVerdict::Gang(verdict)) => {
                 let GangVerdict { tried, seats } = *verdict;
                 let seats = self.confirm_gang(question, seats, &snapshot)?;
-                Some(Verdict::Gang(Box::new(GangVerdict { tried, seats })))
+                Some(SchedulingVerdict::Gang(Box::new(GangVerdict { tried, seats })))
             }
-            (_, Verdict::Pod(_)) => None,
+            (_, SchedulingVerdict::Pod(_)) => None,
         }
     }
 
@@ -76,7 +82,7 @@ impl Situation<'_> {
 
     fn confirm_gang(
         &mut self,
-        question: &Question,
+        question: &SchedulingQuestion,
         seats: SeatsVerdict,
         before: &Snapshot,
     ) -> Option<SeatsVerdict> {
@@ -116,12 +122,12 @@ impl Situation<'_> {
     }
 
     /// Plans for pods that are less important than this do not matter.
-    fn importance_of(&self, question: &Question) -> i32 {
+    fn importance_of(&self, question: &SchedulingQuestion) -> i32 {
         let groups = &self.facts.groups;
         match question {
-            Question::Pod(pod) => pod.priority,
-            Question::Gang { group, members, .. } => importance(group, members),
-            Question::Tree { root, members } => {
+            SchedulingQuestion::Pod(pod) => pod.priority,
+            SchedulingQuestion::Gang { group, members, .. } => importance(group, members),
+            SchedulingQuestion::Tree { root, members } => {
                 let above = groups.composite(root.id()).map_or(i32::MIN, |composite| composite.priority);
                 let leaves = groups.leaves_of(root);
                 let known = leaves.iter().filter_map(|leaf| groups.get(leaf));

@@ -1,4 +1,4 @@
-//! The decision about a pod, a gang or a tree: a place, or why there is none and who would have to make way.
+//! The decision about a pod, a gang or a tree: a place, or why there is none and which pods would have to make way.
 
 use std::sync::Arc;
 
@@ -7,7 +7,8 @@ use model::group::Group;
 use model::pod::Pod;
 
 use crate::considering::question::{
-    Clearing, GangVerdict, NoSeats, PartySought, PodVerdict, Question, SeatsVerdict, Verdict,
+    Clearing, GangVerdict, NoSeats, PartySought, PodVerdict, SchedulingQuestion, SchedulingVerdict,
+    SeatsVerdict,
 };
 use crate::considering::situation::Situation;
 use crate::cycle::Cycle;
@@ -18,17 +19,20 @@ use crate::values::wake::Wakes;
 
 impl Situation<'_> {
     /// Where pods go, or why nowhere; nothing if the slice of work is over before that is known.
-    pub fn decide(&mut self, question: &Question) -> Option<Verdict> {
-        if !matches!(question, Question::Pod(_)) && !self.caches.work.may_survey(self.facts.nodes.count_max())
+    pub fn decide(&mut self, question: &SchedulingQuestion) -> Option<SchedulingVerdict> {
+        if !matches!(question, SchedulingQuestion::Pod(_))
+            && !self.caches.work.may_survey(self.facts.nodes.count_max())
         {
             return None;
         }
         Some(match question {
-            Question::Pod(pod) => Verdict::Pod(Box::new(self.decide_pod(pod)?)),
-            Question::Gang { group, members, is_nominated } => {
-                Verdict::Gang(Box::new(self.decide_gang(group, members, *is_nominated)?))
+            SchedulingQuestion::Pod(pod) => SchedulingVerdict::Pod(Box::new(self.decide_pod(pod)?)),
+            SchedulingQuestion::Gang { group, members, is_nominated } => {
+                SchedulingVerdict::Gang(Box::new(self.decide_gang(group, members, *is_nominated)?))
             }
-            Question::Tree { root, members } => Verdict::Gang(Box::new(self.decide_tree(root, members)?)),
+            SchedulingQuestion::Tree { root, members } => {
+                SchedulingVerdict::Gang(Box::new(self.decide_tree(root, members)?))
+            }
         })
     }
 

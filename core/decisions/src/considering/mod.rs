@@ -15,7 +15,8 @@ mod situation;
 mod unchanged;
 
 pub use self::question::{
-    Clearing, GangVerdict, NoSeats, PartySought, PodVerdict, Question, SeatsVerdict, Verdict,
+    Clearing, GangVerdict, NoSeats, PartySought, PodVerdict, SchedulingQuestion, SchedulingVerdict,
+    SeatsVerdict,
 };
 pub use self::situation::{Consideration, Considered, Situation, Snapshot};
 pub use crate::caches::learned::Learned;

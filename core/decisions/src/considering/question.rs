@@ -17,7 +17,7 @@ use crate::values::pod_refusal::PodRefusal;
 
 /// What is asked: where these go.
 #[derive(Clone, Debug)]
-pub enum Question {
+pub enum SchedulingQuestion {
     /// A pod, or which devices it gets on the node that it was bound to.
     Pod(Arc<Pod>),
     /// The members of a gang that wait, in the order in which they are seated.
@@ -38,20 +38,20 @@ pub enum Question {
     },
 }
 
-impl Question {
+impl SchedulingQuestion {
     /// The pods that are asked about.
     #[must_use]
     pub fn pods(&self) -> &[Arc<Pod>] {
         match self {
-            Question::Pod(pod) => std::slice::from_ref(pod),
-            Question::Gang { members, .. } | Question::Tree { members, .. } => members,
+            SchedulingQuestion::Pod(pod) => std::slice::from_ref(pod),
+            SchedulingQuestion::Gang { members, .. } | SchedulingQuestion::Tree { members, .. } => members,
         }
     }
 }
 
 /// Where they go, or why nowhere.
 #[derive(Debug)]
-pub enum Verdict {
+pub enum SchedulingVerdict {
     /// About a pod.
     Pod(Box<PodVerdict>),
     /// About a gang or a tree.

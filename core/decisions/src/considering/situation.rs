@@ -8,7 +8,7 @@ use cluster::facts::Facts;
 use model::timestamp::Timestamp;
 
 use crate::caches::learned::Learned;
-use crate::considering::question::{Question, Verdict};
+use crate::considering::question::{SchedulingQuestion, SchedulingVerdict};
 use crate::cycle::{Caches, Cycle};
 use crate::lanes::Lanes;
 use crate::plans::Plans;
@@ -65,7 +65,7 @@ pub struct Consideration {
     /// What was known when it was asked.
     pub snapshot: Snapshot,
     /// What is asked.
-    pub question: Question,
+    pub question: SchedulingQuestion,
     /// What is known of expressions.
     pub expressions: Expressions,
     /// How much work may be done, in nominal nanoseconds.
@@ -78,7 +78,7 @@ pub struct Consideration {
 #[derive(Debug)]
 pub struct Considered {
     /// Where pods go, or why nowhere.
-    pub verdict: Verdict,
+    pub verdict: SchedulingVerdict,
     /// What was known.
     pub snapshot: Snapshot,
     /// What is known of expressions since.

@@ -109,7 +109,7 @@ impl Cycle<'_> {
         self.claims_of(pod, profile).map(|claims| claims.pending).unwrap_or_default()
     }
 
-    /// How many users a claim has, with those for whom it is being reserved.
+    /// How many users a claim has, with those for which it is being reserved.
     pub(crate) fn consumers(&self, state: &ClaimState) -> usize {
         let mut coming: Vec<ConsumerUid> = Vec::new();
         for pod in self.underway.reserving(&state.wish.id) {

@@ -1,9 +1,12 @@
-//! Plain values: choices, refusals and their reasons, and what these are counted by.
+//! Plain values: choices, refusals and their reasons, what else is told of pods, what these are counted by, and their words.
 
+pub mod binding_part;
 pub mod certainty;
 pub(crate) mod choice;
 mod codes;
+pub mod driver_wait;
 pub(crate) mod filter_set;
+pub mod gang_outcome;
 pub mod gang_preemption;
 pub mod gang_reason;
 pub(crate) mod gang_refusal;
@@ -14,7 +17,9 @@ pub mod meaning;
 pub(crate) mod miss;
 pub(crate) mod no_devices;
 pub mod node_refusal;
+pub mod not_bound;
 pub mod not_ready;
+pub mod notice;
 pub(crate) mod openings;
 pub(crate) mod pending;
 pub(crate) mod pod_claims;

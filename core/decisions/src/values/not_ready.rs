@@ -53,6 +53,15 @@ impl Awaited {
     }
 }
 
+/// What of the devices of a pod is not ready.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Unready {
+    /// A device that is being made ready.
+    Awaited(Awaited),
+    /// One that will not become ready.
+    Broken(NotReady),
+}
+
 /// Why a claim of a pod on its way is of no use to it any more.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ClaimLost {

@@ -1,7 +1,7 @@
 //! Why a pod cannot be placed, everywhere or on a node: one tree of enums with ids and numbers.
 //!
 //! Nodes are counted by these, so two nodes that are refused for the same have equal reasons: what is particular to a node stands in
-//! its [`NodeRefusal`](crate::values::node_refusal::NodeRefusal). The words are made in `sentences.rs`, the codes in `codes.rs`.
+//! its [`NodeRefusal`](crate::values::node_refusal::NodeRefusal). The words are made in `sentences`, the codes in `codes.rs`.
 
 use std::sync::Arc;
 

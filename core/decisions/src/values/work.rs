@@ -59,7 +59,7 @@ pub struct Work {
 /// Work that is kept back for later.
 #[derive(Debug)]
 #[must_use = "what is kept back is given back later"]
-pub struct Kept {
+pub struct KeptWork {
     left: u64,
 }
 
@@ -144,37 +144,37 @@ impl Work {
     }
 
     /// Lets no more be done than this for now.
-    pub fn limit(&mut self, most: u64) -> Kept {
+    pub fn limit(&mut self, most: u64) -> KeptWork {
         let granted = self.left.min(most);
         let kept = self.left - granted;
         self.left = granted;
-        Kept { left: kept }
+        KeptWork { left: kept }
     }
 
     /// The same for one of so many that share what is left.
-    pub fn limit_to_share(&mut self, of: usize) -> Kept {
+    pub fn limit_to_share(&mut self, of: usize) -> KeptWork {
         self.limit((self.left / of.max(1) as u64).max(SHARE_MIN))
     }
 
     /// Keeps a part for what comes after.
-    pub fn keep_for_later(&mut self) -> Kept {
+    pub fn keep_for_later(&mut self) -> KeptWork {
         self.limit(self.left / 3 * 2)
     }
 
     /// Lets what was kept back be done.
-    pub fn restore(&mut self, Kept { left }: Kept) {
+    pub fn restore(&mut self, KeptWork { left }: KeptWork) {
         self.left += left;
     }
 
     /// Lets seats be handed out that were found, even if nothing is left.
-    pub fn begin_hand_out(&mut self) -> Kept {
+    pub fn begin_hand_out(&mut self) -> KeptWork {
         let kept = self.left;
         self.left = self.hand_out_max();
-        Kept { left: kept }
+        KeptWork { left: kept }
     }
 
     /// Goes on with what was left before seats were handed out.
-    pub fn end_hand_out(&mut self, Kept { left }: Kept) {
+    pub fn end_hand_out(&mut self, KeptWork { left }: KeptWork) {
         self.left = left.saturating_sub(self.hand_out_max() - self.left);
     }
 

@@ -215,7 +215,7 @@ fn wide(parts: &Parts<'_>, suffix: Suffix) -> Result<Quantity, ParseQuantityErro
     let mut format = suffix.format();
     let mut amount = Wide::new(mantissa, i64::from(scale));
     if amount.signum() != 0 {
-        // Whoever asks for a little gets a little: what is finer than nano becomes one nano.
+        // A request for a little gets a little: what is finer than nano becomes one nano.
         amount = amount.rounded_up(-i64::from(NANO));
     }
     if format == Format::BinarySi {

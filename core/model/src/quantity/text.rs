@@ -120,7 +120,7 @@ fn binary_wide(wide: &Wide, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let mut mantissa = match wide.to_integer() {
         Ok(mantissa) => mantissa,
         Err(NotInteger::Fraction) => return decimal_wide(wide, Format::DecimalSi, f),
-        // Tens of thousands of digits help nobody, and the exponent keeps the amount.
+        // Tens of thousands of digits help no reader, and the exponent keeps the amount.
         Err(NotInteger::TooLong) => return decimal_wide(wide, Format::DecimalExponent, f),
     };
     let (mut power, base) = (0, BigInt::from(1024));

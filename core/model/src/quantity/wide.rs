@@ -160,7 +160,7 @@ impl Wide {
         (mantissa, exponent)
     }
 
-    /// The number as an integer, unless it has a fraction or so many digits that nobody would read them.
+    /// The number as an integer, unless it has a fraction or more digits than are worth reading.
     pub(super) fn to_integer(&self) -> Result<BigInt, NotInteger> {
         let exponent = self.exponent();
         if exponent < 0 {

@@ -1,9 +1,9 @@
 //! Seats from a mixture: whole numbers of it are fixed, prices are found for what is left, and the last nodes are searched.
 //!
 //! A mixture of loads seats all members, but uses fractions of nodes. What it uses whole is fixed, which leaves a few nodes for
-//! the next mixture. If the last nodes do not take those who are left, the nodes that were fixed last are searched with them.
+//! the next mixture. If the last nodes do not take the members that are left, the nodes that were fixed last are searched with them.
 //!
-//! Invariant: only loads that a node takes are fixed, and nobody has two seats.
+//! Invariant: only loads that a node takes are fixed, and no member has two seats.
 
 use crate::inquiry::Inquiry;
 use crate::load::Load;
@@ -90,7 +90,7 @@ impl Dive {
         }
     }
 
-    /// How many of those who are left have to be seated.
+    /// How many of the members that are left have to be seated.
     fn still_wanted(&self) -> u32 {
         let fixed: u32 = self.fixed.iter().map(|(_, load)| load.total()).sum();
         self.wanted.saturating_sub(fixed)

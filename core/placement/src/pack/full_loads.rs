@@ -1,4 +1,4 @@
-//! All loads of a node that are worth enough and to which nobody can be added.
+//! All loads of a node that are worth enough and to which no member can be added.
 //!
 //! Invariant: the list has every such load, or there is no list.
 
@@ -78,7 +78,7 @@ impl Listing<'_> {
             let Inquiry { state, room, budget, .. } = inquiry;
             most = room.most(*state, node, &self.load, kind, most, budget);
         }
-        // Nobody comes after the last kind who could fill what it leaves.
+        // No member comes after the last kind that could fill what it leaves.
         let least = if place + 1 == self.worth.order.len() { most } else { 0 };
         self.worth.take(place, most, &mut self.rest);
         for count in (least..=most).rev() {
@@ -102,7 +102,7 @@ impl Listing<'_> {
         Ok(())
     }
 
-    /// Keeps the load if nobody can be added to it.
+    /// Keeps the load if no member can be added to it.
     fn keep<S: PlacementState + ?Sized>(
         &mut self,
         sum: u64,

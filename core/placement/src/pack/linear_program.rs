@@ -7,7 +7,7 @@
 /// What is too small to count.
 const TINY: f64 = 1e-9;
 
-/// What a seat that somebody has counts for more than one besides.
+/// What a seat that a member has counts for more than one besides.
 const SEAT: f64 = 1e3;
 
 /// How often the basis changes at the most in one solution.
@@ -21,7 +21,7 @@ const IDLE_MAX: usize = 40;
 enum Variable {
     /// Members of a kind that have no seat.
     Short(usize),
-    /// Seats of a kind that nobody needs.
+    /// Seats of a kind that no member needs.
     Over(usize),
     /// A bundle that is not used.
     Idle(usize),
@@ -53,7 +53,7 @@ pub(super) struct LinearProgram {
 }
 
 impl LinearProgram {
-    /// A program for so many members of each kind and so many bundles of nodes, in which nobody has a seat.
+    /// A program for so many members of each kind and so many bundles of nodes, in which no member has a seat.
     pub fn new(members: &[u32], bundles: usize) -> LinearProgram {
         let rows = members.len() + bundles;
         let unit = |row: usize| (0..rows).map(|at| if at == row { 1.0 } else { 0.0 }).collect();
@@ -112,7 +112,7 @@ impl LinearProgram {
 
     fn cost(&self, variable: Variable) -> f64 {
         match variable {
-            // Who has a seat keeps it.
+            // A member that has a seat keeps it.
             Variable::Short(kind) if self.goes_beyond => self.members[kind] * SEAT,
             Variable::Short(kind) => self.members[kind],
             Variable::Beyond => -self.members.iter().sum::<f64>(),

@@ -61,7 +61,7 @@ struct Frame {
 /// States in which nothing succeeds, at one place.
 #[derive(Debug, Default)]
 struct Failed {
-    /// Who was left, and from which load of the list on all were tried.
+    /// Which members were left, and from which load of the list on all were tried.
     exact: FxHashMap<Load, usize>,
     least: Vec<(Load, usize)>,
 }
@@ -222,7 +222,7 @@ impl LoadSearch {
         if is_alike { self.frames[at - 1].next - 1 } else { 0 }
     }
 
-    /// Looks at who is left, and says whether it is worth going on.
+    /// Looks at the members that are left, and says whether it is worth going on.
     fn enter(&mut self, from: usize) -> Move {
         let at = self.frames.len();
         if self.seated > self.best.0 {

@@ -1,6 +1,6 @@
 //! Many members of few kinds on many nodes: seats by construction, and proofs by prices.
 //!
-//! Nodes that are alike are counted, not named, and a node's load is one of the few to which nobody can be added. What a pass
+//! Nodes that are alike are counted, not named, and a node's load is one of the few to which no member can be added. What a pass
 //! builds is asked of the state before it counts; what it refuses is proved in whole numbers.
 
 mod alike;

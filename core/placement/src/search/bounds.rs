@@ -54,7 +54,7 @@ impl Bounds {
         &self.order
     }
 
-    /// Whether the nodes from here on cannot take so many of those who are left.
+    /// Whether the nodes from here on cannot take so many of the members that are left.
     pub fn refuse(&self, gang: &Gang, at: usize, left: &Load, wanted: u32) -> bool {
         let most =
             left.counts().iter().zip(&self.members[at]).map(|(left, room)| u64::from(*left).min(*room));

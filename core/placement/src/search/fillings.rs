@@ -13,7 +13,7 @@ use crate::state::PlacementState;
 /// Loads of a node, as an odometer whose digits are kinds.
 #[derive(Debug)]
 pub(super) struct Fillings {
-    /// Who could come.
+    /// Which members could come.
     left: Load,
     /// Kinds in the order of digits, the first the slowest.
     order: Box<[usize]>,
@@ -86,7 +86,7 @@ impl Fillings {
         }
     }
 
-    /// Whether nobody who is left could be added.
+    /// Whether none of the members that are left could be added.
     fn is_full<S: PlacementState + ?Sized>(
         &self,
         load: &Load,

@@ -59,7 +59,7 @@ pub(crate) struct Search {
     bounds: Bounds,
     memory: Memory,
     crosses: bool,
-    /// Who has no seat yet.
+    /// Members that have no seat yet.
     left: Load,
     seated: u32,
     seated_max: u32,

@@ -5,8 +5,8 @@
 use crate::model::Dice;
 use cluster::nodes::NodeIdx;
 use placement::{
-    Amounts, Axis, Budget, Domain, Gang, Kind, Likeness, Load, PlacementAnswer, PlacementState, Question,
-    Trial, Verdict, place,
+    Amounts, Axis, Budget, Domain, Gang, Kind, Likeness, Load, PlacementAnswer, PlacementQuestion,
+    PlacementState, Trial, Verdict, place,
 };
 
 /// Nodes with places for members, and devices, each with the nodes that reach it. A member needs so many devices.
@@ -124,7 +124,7 @@ fn verdicts_are_those_of_trying_everything() {
         let (mut fabric, gang) = instance(seed);
         let nodes = fabric.places.len() as u32;
         let domains = [Domain::whole((0..nodes).map(NodeIdx).collect())];
-        let question = Question { gang: &gang, domains: &domains, scorers: &[] };
+        let question = PlacementQuestion { gang: &gang, domains: &domains, scorers: &[] };
         let answer = place(question, &mut fabric, &mut Budget::new(1_000_000));
         assert!(fabric.assumed.is_empty(), "a trial leaves nothing behind");
         let mut left: Vec<usize> =

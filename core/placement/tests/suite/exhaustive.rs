@@ -9,8 +9,8 @@ use std::sync::Arc;
 use crate::model::{Device, Dice, Member, Model, Node, gang};
 use cluster::nodes::NodeIdx;
 use placement::{
-    Budget, Domain, Placement, PlacementAnswer, PlacementGenerator, Question, Strictness, TightestFit,
-    Topology, TopologyConstraint, TopologyGenerator, Weighted, place,
+    Budget, Domain, Placement, PlacementAnswer, PlacementGenerator, PlacementQuestion, Strictness,
+    TightestFit, Topology, TopologyConstraint, TopologyGenerator, Weighted, place,
 };
 
 /// Labels that say where nodes are.
@@ -135,7 +135,7 @@ fn sequence(constraints: &[TopologyConstraint]) -> Vec<Vec<&TopologyConstraint>>
     sequence
 }
 
-/// How many sets of wishes have to be given up, if the gang fits at all: for everybody, or else for as many as have to be
+/// How many sets of wishes have to be given up, if the gang fits at all: for all members, or else for as many as have to be
 /// seated.
 fn reference(instance: &Instance) -> Option<u32> {
     let sequence = sequence(&instance.constraints);
@@ -164,7 +164,7 @@ fn answer(instance: &Instance) -> PlacementAnswer<String> {
     let domains = generator.generate(&[Domain::whole(topology.nodes().collect())]);
     let (gang, kinds) = gang(&instance.members, instance.at_least);
     let scorers = [Weighted { scorer: &TightestFit, weight: 1.0 }];
-    let question = Question { gang: &gang, domains: &domains, scorers: &scorers };
+    let question = PlacementQuestion { gang: &gang, domains: &domains, scorers: &scorers };
     let mut budget = Budget::new(10_000_000);
     let answer = place(question, &mut Model::new(&instance.nodes, &kinds), &mut budget);
     if let PlacementAnswer::Placed(placement) = &answer {

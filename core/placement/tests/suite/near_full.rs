@@ -1,12 +1,12 @@
 //! Gangs of several sizes on clusters that they nearly fill, from a generator.
 //!
 //! Sizes differ in processor, memory and devices, and loads are from 80 to 100 percent of what there is of the scarcest. For some
-//! seats are laid out first, so that they have seats for certain; for the others nobody knows before.
+//! seats are laid out first, so that they have seats for certain; for the others it is not known before.
 
 use cluster::nodes::NodeIdx;
 use placement::{
-    Amounts, Axis, Budget, Domain, Gang, Kind, Likeness, Load, PlacementAnswer, PlacementState, Question,
-    Unit, Verdict, place,
+    Amounts, Axis, Budget, Domain, Gang, Kind, Likeness, Load, PlacementAnswer, PlacementQuestion,
+    PlacementState, Unit, Verdict, place,
 };
 
 /// Numbers that look random, of their own so that this file can be used alone.
@@ -189,7 +189,7 @@ impl NearFull {
         let gang = self.gang();
         let domains = [Domain::whole((0..self.nodes.len() as u32).map(NodeIdx).collect())];
         let mut budget = Budget::new(steps);
-        let question = Question { gang: &gang, domains: &domains, scorers: &[] };
+        let question = PlacementQuestion { gang: &gang, domains: &domains, scorers: &[] };
         let answer = place(question, &mut self.state(), &mut budget);
         (answer, steps - budget.left())
     }

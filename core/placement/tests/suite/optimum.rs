@@ -1,6 +1,6 @@
 //! Scores against the best that there is, on small random clusters.
 //!
-//! What a scorer makes of a placement depends on the nodes that are used and on who is seated, not on who is where. So the best
+//! What a scorer makes of a placement depends on the nodes that are used and on which members are seated, not on which is where. So the best
 //! is found by trying every set of nodes of every domain, with every number of members of each kind that these take.
 
 use std::collections::BTreeSet;
@@ -9,8 +9,8 @@ use std::sync::Arc;
 use cluster::nodes::NodeIdx;
 use placement::{
     Amounts, Budget, Domain, FewestParts, Gang, LeastFragments, Load, MostMembers, PlacementAnswer,
-    PlacementGenerator, PlacementState, Question, Scored, Seats, TightestFit, Topology, TopologyGenerator,
-    Weighted, place,
+    PlacementGenerator, PlacementQuestion, PlacementState, Scored, Seats, TightestFit, Topology,
+    TopologyGenerator, Weighted, place,
 };
 use rustc_hash::FxHashMap;
 
@@ -114,14 +114,14 @@ fn share(seed: u64) -> Option<f64> {
         Weighted { scorer: &LeastFragments, weight: 1.0 },
         Weighted { scorer: &MostMembers, weight: 2.0 },
     ];
-    let question = Question { gang: &gang, domains: &domains, scorers: &scorers };
+    let question = PlacementQuestion { gang: &gang, domains: &domains, scorers: &scorers };
     let mut budget = Budget::new(10_000_000);
     let placed = match place(question, &mut Model::new(&instance.nodes, &kinds), &mut budget) {
         PlacementAnswer::Placed(placed) => placed,
         PlacementAnswer::Impossible(_) | PlacementAnswer::BudgetSpent(_) => return None,
     };
     let rivals: Vec<&Domain> = domains.iter().filter(|domain| domain.rank == placed.rank).collect();
-    // Room for everybody counts more than any score, and so does room for as many as were found.
+    // Room for all members counts more than any score, and so does room for as many as were found.
     let at_least = if placed.seated() == gang.members() { gang.members() } else { gang.at_least };
     let best = optimum(&instance, (&gang, &kinds), &rivals, at_least, &scorers);
     let best = best.expect("there is one, since one was found");

@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 
 use cluster::nodes::NodeIdx;
-use placement::{Budget, Domain, Gang, PlacementAnswer, PlacementState, Placing, Progress, Question, place};
+use placement::{
+    Budget, Domain, Gang, PlacementAnswer, PlacementQuestion, PlacementState, Placing, Progress, place,
+};
 
 use crate::across_nodes::{self, Fabric};
 use crate::exhaustive;
@@ -39,7 +41,7 @@ fn at_once<S: PlacementState>(
     steps: u64,
 ) -> (PlacementAnswer<S::Stop>, u64) {
     let mut budget = Budget::new(steps);
-    let answer = place(Question { gang, domains, scorers: &[] }, state, &mut budget);
+    let answer = place(PlacementQuestion { gang, domains, scorers: &[] }, state, &mut budget);
     (answer, steps - budget.left())
 }
 

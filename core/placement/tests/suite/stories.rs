@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::model::{Device, Member, Model, Node, gang};
 use cluster::nodes::NodeIdx;
 use placement::{
-    Budget, Domain, FewestParts, Gang, PlacementAnswer, PlacementGenerator, Question, Strictness,
+    Budget, Domain, FewestParts, Gang, PlacementAnswer, PlacementGenerator, PlacementQuestion, Strictness,
     TightestFit, Topology, TopologyConstraint, TopologyGenerator, Weighted, place,
 };
 
@@ -74,7 +74,7 @@ impl Racks {
 fn told(gang: &Gang, domains: &[Domain], model: &mut Model<'_>, steps: u64) -> String {
     let scorers =
         [Weighted { scorer: &TightestFit, weight: 1.0 }, Weighted { scorer: &FewestParts, weight: 1.0 }];
-    let question = Question { gang, domains, scorers: &scorers };
+    let question = PlacementQuestion { gang, domains, scorers: &scorers };
     match place(question, model, &mut Budget::new(steps)) {
         PlacementAnswer::Placed(placement) => {
             let seats =

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use cluster::claims::ClaimState;
 use cluster::groups::Key;
 use decisions::filters::Filter;
+use decisions::notice::Notice;
 use model::claim::ClaimId;
 use model::identity::{ConsumerUid, PodUid};
 use model::pod::{ClaimSource, Pod, PodClaim};
@@ -101,7 +102,7 @@ impl Engine {
     pub(super) fn served(&mut self, now: Timestamp, uid: &PodUid) {
         let Some(binding) = self.bindings.step(uid, Event::Served) else { return };
         if self.lacks_devices(&binding.pod) {
-            let why = "a claim of it lost its devices or its reservation in the meantime".to_owned();
+            let why = Notice::ClaimLost.to_string();
             return self.refuse(now, &binding.pod, Failure::Failed, why.into());
         }
         self.tell_unready(now, &binding.pod);
@@ -114,11 +115,10 @@ impl Engine {
     /// claim says for what, and the kubelet, which prepares the devices, can wait.
     fn tell_unready(&mut self, now: Timestamp, pod: &Arc<Pod>) {
         let claims: Vec<ClaimId> = pod.claim_ids().collect();
-        let (Some(what), Some(node)) = (self.what_is_unready(now, pod, &claims), pod.node.clone()) else {
+        let (Some(unready), Some(node)) = (self.what_is_unready(now, pod, &claims), pod.node.clone()) else {
             return;
         };
-        let message =
-            format!("already on node {node}, so that it cannot wait for binding conditions: {what}");
+        let message = Notice::CannotWait { node: node.clone(), unready }.to_string();
         self.outbox.announce(Announcement::DevicesPending { pod: pod.clone(), node, message });
     }
 }

@@ -1,5 +1,5 @@
 //! Devices that another scheduler gave to another claim at the same moment. The API has no lock on devices, so that both
-//! are written; who comes second finds out, and gives its own back.
+//! are written; the scheduler that comes second finds out, and gives its own back.
 //!
 //! Invariant: where others give out devices too, a pod is not bound before the watch has told of the devices of its claims.
 //! It tells of writes in the order in which they were made, so by then everything is known that was given out before, and
@@ -11,8 +11,10 @@
 //! it has, and if another has one of its devices that one gives way while it can.
 
 use cluster::claims::{ClaimState, Shown};
+use decisions::binding_part::BindingPart;
 use decisions::giving_back::Why;
 use decisions::in_the_way::{InTheWay, Remedy};
+use decisions::not_bound::NotBound;
 use decisions::reason::ClaimReason;
 use model::claim::ClaimId;
 use model::identity::{ConsumerUid, PodUid};
@@ -21,8 +23,6 @@ use model::timestamp::Timestamp;
 use super::Engine;
 use crate::claim_waits::For;
 use crate::life_cycles::binding::{Binding, CannotBind, Event};
-use crate::life_cycles::not_bound::NotBound;
-use crate::life_cycles::part::Part;
 
 impl Engine {
     /// Takes note of another scheduler that gives out devices, by a claim that has some which we did not give it.
@@ -78,7 +78,7 @@ impl Engine {
         let Some(state) = self.facts.claims.get(&claim).cloned() else { return };
         let mut user = ConsumerUid::from(uid);
         if let Some(binding) = self.bindings.get_mut(uid) {
-            binding.written.retain(|part| *part != Part::Claim(claim.clone()));
+            binding.written.retain(|part| *part != BindingPart::Claim(claim.clone()));
             user = self.facts.user_of(&binding.pod, &claim);
         }
         let one = InTheWay { claim, uid: state.uid.clone(), remedy: Remedy::Deallocate };

@@ -4,7 +4,8 @@
 //! else the question is decided anew.
 
 use cluster::groups::Key;
-use decisions::considering::{Consideration, Question, Situation, Snapshot, Verdict};
+use decisions::considering::{Consideration, SchedulingQuestion, SchedulingVerdict, Situation, Snapshot};
+use decisions::notice::Notice;
 use decisions::preempt::Nomination;
 use model::timestamp::Timestamp;
 
@@ -12,9 +13,6 @@ use crate::considerations::{ConsiderationId, ConsiderationOutcome};
 use crate::engine::Engine;
 use crate::queue::Failure;
 use crate::write::WaitReason;
-
-/// What is told of what is not decided yet.
-const UNDECIDED: &str = "the scheduler is still looking for a place: the search takes long, and goes on";
 
 impl Engine {
     /// What is known at this moment.
@@ -31,7 +29,7 @@ impl Engine {
 
     /// Decides about what was taken from the queue, and says whether it did. If that takes longer than others can wait, it is
     /// considered later.
-    pub(super) fn decide(&mut self, now: Timestamp, key: &Key, question: &Question) -> bool {
+    pub(super) fn decide(&mut self, now: Timestamp, key: &Key, question: &SchedulingQuestion) -> bool {
         let verdict = self.outbox.considerations.take(key);
         let aside = self.put_aside(question);
         self.caches.work.begin_slice(self.facts.nodes.count_max());
@@ -39,7 +37,7 @@ impl Engine {
             None => self.situation().decide(question),
             Some((_, ConsiderationOutcome::Failed(why))) => {
                 self.put_back_aside(aside);
-                self.fail_to_decide(now, key, question, &why);
+                self.fail_to_decide(now, key, question, why);
                 return true;
             }
             Some((asked, ConsiderationOutcome::Decided(considered))) => {
@@ -72,29 +70,31 @@ impl Engine {
         &mut self,
         now: Timestamp,
         key: &Key,
-        question: &Question,
-        verdict: Verdict,
+        question: &SchedulingQuestion,
+        verdict: SchedulingVerdict,
         aside: Vec<Nomination>,
     ) {
         match (question, verdict) {
-            (Question::Pod(pod), Verdict::Pod(verdict)) => self.act_on_pod(now, pod, *verdict),
-            (Question::Gang { group, members, .. }, Verdict::Gang(verdict)) => {
+            (SchedulingQuestion::Pod(pod), SchedulingVerdict::Pod(verdict)) => {
+                self.act_on_pod(now, pod, *verdict)
+            }
+            (SchedulingQuestion::Gang { group, members, .. }, SchedulingVerdict::Gang(verdict)) => {
                 self.act_on_gang(now, (key, group), members, *verdict, aside);
             }
-            (Question::Tree { root, members }, Verdict::Gang(verdict)) => {
+            (SchedulingQuestion::Tree { root, members }, SchedulingVerdict::Gang(verdict)) => {
                 self.act_on_tree(now, (key, root), members, *verdict, aside);
             }
-            (Question::Pod(_), Verdict::Gang(_)) | (_, Verdict::Pod(_)) => {
+            (SchedulingQuestion::Pod(_), SchedulingVerdict::Gang(_)) | (_, SchedulingVerdict::Pod(_)) => {
                 unreachable!("a verdict is about what was asked")
             }
         }
     }
 
     /// Room that is kept for members of a gang does not matter to it.
-    fn put_aside(&mut self, question: &Question) -> Vec<Nomination> {
+    fn put_aside(&mut self, question: &SchedulingQuestion) -> Vec<Nomination> {
         match question {
-            Question::Pod(_) => Vec::new(),
-            Question::Gang { members, .. } | Question::Tree { members, .. } => {
+            SchedulingQuestion::Pod(_) => Vec::new(),
+            SchedulingQuestion::Gang { members, .. } | SchedulingQuestion::Tree { members, .. } => {
                 self.put_nominations_aside(members)
             }
         }
@@ -107,7 +107,7 @@ impl Engine {
 
     /// What is waited for under a key of the queue: where these go. If that is not the question now, the key is not waited for any
     /// more, or waits for something else.
-    pub(super) fn question(&mut self, now: Timestamp, key: &Key) -> Option<Question> {
+    pub(super) fn question(&mut self, now: Timestamp, key: &Key) -> Option<SchedulingQuestion> {
         let question = match key {
             Key::Pod(uid) => self.question_about_pod(now, key, uid),
             Key::Gang(id) => self.question_about_gang(now, key, id),
@@ -125,10 +125,10 @@ impl Engine {
     }
 
     /// A question could not be decided, whatever the reason: it is tried again after a while.
-    fn fail_to_decide(&mut self, now: Timestamp, key: &Key, question: &Question, why: &str) {
+    fn fail_to_decide(&mut self, now: Timestamp, key: &Key, question: &SchedulingQuestion, why: String) {
         self.outbox.considerations.settle(key);
         self.queue.put_back(key, Failure::Failed, now);
-        let message = format!("the search for a place failed: {why}");
+        let message = Notice::SearchFailed { why }.to_string();
         let pods = question.pods();
         let news = self.queue.news(key, pods.iter().map(|pod| &pod.uid), (&*message).into(), now);
         for pod in pods.iter().filter(|pod| news.is_written(&pod.uid) && pod.node.is_none()) {
@@ -187,6 +187,7 @@ impl Engine {
 
     /// Says of pods that it is not decided yet where they go, if nothing else was told of why they wait.
     pub(super) fn tell_undecided(&mut self, now: Timestamp) {
+        let message = Notice::Undecided.to_string();
         for key in self.outbox.considerations.take_due(now) {
             if !self.queue.is_undecided(&key) || self.queue.is_told(&key) {
                 continue;
@@ -197,9 +198,9 @@ impl Engine {
                     key.root().map(|root| self.members_here(&root)).unwrap_or_default()
                 }
             };
-            let news = self.queue.news(&key, pods.iter().map(|pod| &pod.uid), UNDECIDED.into(), now);
+            let news = self.queue.news(&key, pods.iter().map(|pod| &pod.uid), (&*message).into(), now);
             for pod in pods.iter().filter(|pod| news.is_written(&pod.uid) && pod.node.is_none()) {
-                self.note_pod(pod, WaitReason::Undecided, UNDECIDED.to_owned());
+                self.note_pod(pod, WaitReason::Undecided, message.clone());
             }
         }
     }

@@ -40,8 +40,8 @@ impl Engine {
         self.bindings.giving_back.ask(id, claim, user);
     }
 
-    /// A pod that is on a node lets go of a claim that it cannot use there before the claim gives its devices back: who carries
-    /// that out takes nothing from a pod that may be at work.
+    /// A pod that is on a node lets go of a claim that it cannot use there before the claim gives its devices back: the
+    /// write takes nothing from a pod that may be at work.
     fn releases_first(&mut self, one: &InTheWay, user: &ConsumerUid) -> bool {
         let pod = self.facts.waiting.get(&**user).cloned();
         let Some((pod, node)) = pod.and_then(|pod| pod.node.clone().map(|node| (pod, node))) else {
@@ -71,8 +71,8 @@ impl Engine {
         }
     }
 
-    /// The answer to claims that were to give up their devices. Who waits for them looks again; who asked for them in vain does so
-    /// after a while, as it would ask for the same.
+    /// The answer to claims that were to give up their devices. Pods that wait for them look again; a pod that asked for
+    /// them in vain does so after a while, as it would ask for the same.
     pub(crate) fn settle_given_up(&mut self, now: Timestamp, write: WriteId, outcome: &WriteOutcome) {
         let Some(Request { claims, user, .. }) = self.bindings.giving_back.answered(write) else { return };
         claims.iter().for_each(|claim| self.settle_claim_given_up(now, claim, user.as_ref()));
@@ -88,8 +88,8 @@ impl Engine {
 
     fn settle_claim_given_up(&mut self, now: Timestamp, claim: &ClaimId, user: Option<&ConsumerUid>) {
         if self.facts.claims.get(claim).is_some_and(|state| self.facts.is_controlled(state)) {
-            // It has its devices until its driver takes them back, which is told to those who wait for that. Who looked at it
-            // before the answer has to look again, and that is not only the pod that it was asked back for.
+            // It has its devices until its driver takes them back, which is told to pods that wait for that. Pods that looked at
+            // it before the answer have to look again, and not only the pod that it was asked back for.
             let pod = user.and_then(|user| self.facts.waiting.get(&**user));
             let pod = pod.map(|pod| self.facts.groups.key_of(pod));
             pod.into_iter().for_each(|key| self.queue.wake_one(&key, Wake::OwnClaims.into(), now));

@@ -3,8 +3,9 @@
 //! Invariant: a pod that waits on its way hears of its node and of its devices as soon as they change. A pod that is bound stays: a
 //! controller evicts it.
 
-use decisions::driven_off::DrivenOff;
 use decisions::giving_back::Why;
+use decisions::not_bound::DrivenOff;
+use decisions::not_bound::NotBound;
 use decisions::readiness::ReadyOutcome;
 use model::device::{Device, PoolId, TaintEffect};
 use model::identity::{NodeName, PodUid};
@@ -13,7 +14,6 @@ use model::timestamp::Timestamp;
 
 use super::Engine;
 use crate::life_cycles::binding::Binding;
-use crate::life_cycles::not_bound::NotBound;
 
 impl Engine {
     /// Takes a pod back that may not go to its node any more, or not with its devices. Of a gang it alone is placed anew if there

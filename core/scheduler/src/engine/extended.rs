@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use cluster::claims::ClaimState;
 use cluster::ledger::{Holder, PodRef};
+use decisions::binding_part::BindingPart;
 use decisions::extended::wish_on;
 use decisions::filters::Filter;
 use decisions::holding::held;
@@ -22,7 +23,6 @@ use model::pod::Pod;
 
 use crate::engine::Engine;
 use crate::life_cycles::binding::OpenWrite;
-use crate::life_cycles::part::Part;
 use crate::write::Write;
 
 impl Engine {
@@ -88,7 +88,7 @@ impl Engine {
 
     /// Lets go of the devices of a claim that is not known yet, unless it is still on its way.
     pub(crate) fn forget_unmade(&mut self, pod: &PodUid) {
-        let is_it = |open: &OpenWrite| open.part == Part::MadeClaim;
+        let is_it = |open: &OpenWrite| open.part == BindingPart::MadeClaim;
         let open = self.bindings.get(pod).is_some_and(|binding| binding.open.values().any(is_it));
         let abandoned = &self.bindings.abandoned;
         if !open && !abandoned.values().any(|(open, user)| is_it(open) && user.uid == *pod) {

@@ -1,7 +1,7 @@
 //! Claims that have devices and that no pod uses or will use, so that no other claim can have them: their devices failed, or were
 //! for a pod that went before it ran, or before they were written. They give their devices back when there is time.
 //!
-//! Invariant: only who decides about pods asks for that. Who merely follows takes note, and goes on from there when it decides.
+//! Invariant: only a scheduler that decides about pods asks for that. One that merely follows takes note, and goes on from there when it decides.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -58,7 +58,7 @@ impl Engine {
     pub(super) fn bereave_claims(&mut self, now: Timestamp, pod: &Pod) {
         for claim in pod.claim_ids() {
             let state = self.facts.claims.get(&claim).filter(|state| !state.extended);
-            // What a driver gave is taken back by who looks after claims.
+            // What a driver gave is taken back where claims are looked after.
             let is_ours = state.is_some_and(|state| !self.facts.is_controlled(state));
             let user = self.facts.user_of(pod, &claim);
             let is_released_by_others =

@@ -1,8 +1,10 @@
 //! What stands between a pod whose claims are written and its node. Nothing is changed here.
 
-use decisions::driven_off::{self, DrivenOff};
+use decisions::binding_part::BindingPart;
+use decisions::driven_off;
 use decisions::filters::Filter;
-use decisions::not_ready::{Awaited, ClaimLost};
+use decisions::not_bound::{DrivenOff, NotBound};
+use decisions::not_ready::{Awaited, ClaimLost, Unready};
 use decisions::readiness::{Broken, Standing};
 use decisions::reason::ClaimReason;
 use model::claim::ClaimId;
@@ -12,8 +14,6 @@ use model::timestamp::Timestamp;
 
 use super::Engine;
 use crate::life_cycles::binding::{Binding, BindingStage};
-use crate::life_cycles::not_bound::NotBound;
-use crate::life_cycles::part::Part;
 
 /// How long a list of claims may take from one claim to the next.
 const LISTED_WITHIN_MS: i64 = 2_000;
@@ -57,7 +57,7 @@ impl Engine {
         if let Some(why) = self.misplaced(binding) {
             return Outlook::Lost(why);
         }
-        let is_of_devices = |part: &Part| !matches!(part, Part::Volume(_));
+        let is_of_devices = |part: &BindingPart| !matches!(part, BindingPart::Volume(_));
         if binding.written.iter().any(is_of_devices)
             && let Some(outlook) = self.unsettled(now, binding)
         {
@@ -73,8 +73,8 @@ impl Engine {
     /// Whether a pod has yet to be certain that it has the devices of its claims alone.
     fn unsettled(&self, now: Timestamp, binding: &Binding) -> Option<Outlook> {
         let claims = self.written_claims(binding);
-        let lacks_made =
-            binding.written.contains(&Part::MadeClaim) && self.facts.made_for(&binding.pod.uid).is_none();
+        let lacks_made = binding.written.contains(&BindingPart::MadeClaim)
+            && self.facts.made_for(&binding.pod.uid).is_none();
         if self.bindings.rivals.are_met()
             && let Some(outlook) = self.unheard(now, binding, &claims, lacks_made)
         {
@@ -87,7 +87,7 @@ impl Engine {
         if lacks_made && self.facts.claims.unmade(&binding.pod.uid).is_none() {
             return Some(Outlook::Lost(NotBound::LostMade));
         }
-        // One of ours that came second has given its own back by the end of the wait. Who has not will never do so.
+        // One of ours that came second has given its own back by the end of the wait. A scheduler that has not will never do so.
         let gives_way = binding.settles_at.is_some_and(|time| now >= time);
         let clash = claims.iter().find_map(|claim| Some((claim, self.facts.clash(claim, gives_way)?)));
         if let Some((claim, clash)) = clash {
@@ -159,22 +159,22 @@ impl Engine {
     /// The claims that are written for a pod on its way and known by their names.
     fn written_claims(&self, binding: &Binding) -> Vec<ClaimId> {
         let claims = binding.written.iter().filter_map(|part| match part {
-            Part::Claim(claim) => Some(claim),
-            Part::MadeClaim => self.facts.made_for(&binding.pod.uid),
-            Part::Note(_) | Part::Volume(_) => None,
+            BindingPart::Claim(claim) => Some(claim),
+            BindingPart::MadeClaim => self.facts.made_for(&binding.pod.uid),
+            BindingPart::Note(_) | BindingPart::Volume(_) => None,
         });
         claims.cloned().collect()
     }
 
     /// What claims of a pod lack, if one of them lacks something.
-    pub(super) fn what_is_unready(&self, now: Timestamp, pod: &Pod, claims: &[ClaimId]) -> Option<String> {
+    pub(super) fn what_is_unready(&self, now: Timestamp, pod: &Pod, claims: &[ClaimId]) -> Option<Unready> {
         if !self.readiness().counts() {
             return None;
         }
         match self.readiness().standing(now, now, claims, &self.settings.profile_of(pod)) {
             Standing::Ready | Standing::Lost(_) => None,
-            Standing::Pending(_, what) => Some(what.to_string()),
-            Standing::Broken(broken) => broken.into_iter().next().map(|one| one.why.to_string()),
+            Standing::Pending(_, what) => Some(Unready::Awaited(what)),
+            Standing::Broken(broken) => broken.into_iter().next().map(|one| Unready::Broken(one.why)),
         }
     }
 
@@ -204,7 +204,7 @@ impl Engine {
         }
         let is_there =
             || self.facts.nodes.find(&binding.node).is_some_and(|at| self.facts.nodes.get(at).node.is_some());
-        // Who is on its node may use what it has, whatever became of the node.
+        // A pod that is on its node may use what it has, whatever became of the node.
         let is_on_lost_node = binding.pod.node.is_some() && !is_there();
         if is_on_lost_node || !self.settings.profile_of(&binding.pod).filters.has(Filter::Devices) {
             return None;

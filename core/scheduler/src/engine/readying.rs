@@ -5,7 +5,9 @@
 //! their devices back in one write each, unless another pod uses them.
 
 use decisions::giving_back::Why;
+use decisions::not_bound::NotBound;
 use decisions::not_ready::Awaited;
+use decisions::notice::Notice;
 use decisions::readiness::{Broken, ReadyOutcome};
 use model::claim::ClaimId;
 use model::identity::PodUid;
@@ -15,7 +17,6 @@ use model::timestamp::Timestamp;
 use super::{Announcement, Engine};
 use crate::claim_waits::For;
 use crate::life_cycles::binding::{Binding, CannotBind, Event, Waited};
-use crate::life_cycles::not_bound::NotBound;
 use crate::write::{WaitReason, Write};
 
 impl Engine {
@@ -32,12 +33,11 @@ impl Engine {
         let begins = !binding.is_readying();
         let (pod, node) = (binding.pod.clone(), binding.node.clone());
         self.bindings.step(uid, Event::Unready { now, until, claims });
-        let message =
-            format!("waiting for binding conditions for device on node {node}: {what}, until {until}");
+        let notice = Notice::DevicesPending { node: node.clone(), awaited: what.clone(), until };
         // With each device that becomes ready it waits for the next, and not with each condition.
         let told_of = self.bindings.get(uid).and_then(|binding| binding.told_of.as_ref());
         if !told_of.is_some_and(|told| told.is_same_device(what)) {
-            self.note_pending(&pod, message.clone());
+            self.note_pending(&pod, &notice);
         }
         if let Some(binding) = self.bindings.get_mut(uid) {
             binding.told_of = Some(what.clone());
@@ -48,7 +48,7 @@ impl Engine {
         // Autoscalers look for it, and the next leader looks there first.
         let nominate = Write::Nominate { pod: pod.id.clone(), uid: uid.clone(), node: Some(node.clone()) };
         self.outbox.submit(nominate);
-        self.outbox.announce(Announcement::DevicesPending { pod, node, message });
+        self.outbox.announce(Announcement::DevicesPending { pod, node, message: notice.to_string() });
     }
 
     /// Tells of a pod whose devices are ready that it waits for those of other members of its gang.
@@ -60,16 +60,14 @@ impl Engine {
         if let Some(binding) = self.bindings.get_mut(uid) {
             binding.told_of = None;
         }
-        let message = format!(
-            "devices are ready on node {node}; waiting for binding conditions for devices of other members of the pod group"
-        );
-        self.note_pending(&pod, message);
+        self.note_pending(&pod, &Notice::MembersPending { node });
     }
 
     /// Notes on a pod what it waits for on its node. Why it waited before is news again.
-    fn note_pending(&mut self, pod: &Pod, message: String) {
+    fn note_pending(&mut self, pod: &Pod, notice: &Notice) {
         self.queue.forget_told(&self.facts.groups.key_of(pod));
         let (id, uid, reason) = (pod.id.clone(), pod.uid.clone(), WaitReason::DevicesPending);
+        let message = notice.to_string();
         self.outbox.submit(Write::Note { pod: id, uid, reason, message });
     }
 

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use decisions::binding_part::BindingPart;
 use decisions::giving_back::Why;
 use decisions::in_the_way::{InTheWay, Remedy};
+use decisions::not_bound::NotBound;
 use decisions::readiness::ReadyOutcome;
 use decisions::wake::{Wake, Wakes};
 use model::claim::ClaimId;
@@ -14,8 +16,6 @@ use model::timestamp::Timestamp;
 use super::outlook::Outlook;
 use super::{Announcement, Engine};
 use crate::life_cycles::binding::{Binding, BindingStage, CannotBind, Event, OpenWrite, Waited};
-use crate::life_cycles::not_bound::NotBound;
-use crate::life_cycles::part::Part;
 use crate::outbox::Owner;
 use crate::queue::Failure;
 use crate::write::{Consumer, Write, WriteId, WriteOutcome};
@@ -183,7 +183,7 @@ impl Engine {
         self.forget_waiting(uid);
         self.end_negotiation(&binding.pod);
         let (pod, node) = (binding.pod, binding.node);
-        // Only who leads binds pods, so that it may be noted at once.
+        // Only the leader binds pods, so that it may be noted at once.
         self.look_if_gang_bound(&pod);
         self.note_placed();
         self.outbox.announce(Announcement::Scheduled { pod, node, attempts, since });
@@ -258,13 +258,13 @@ impl Engine {
     /// A pod could not be bound, or makes way for another: its claims give their devices back if no other pod uses them. Released
     /// alone, they would keep them for the time when it is tried again, and for good if it is not. What drivers gave is
     /// given back only for another: it is negotiated about for long.
-    fn give_up_devices(&mut self, pod: &Pod, written: &mut Vec<Part>, why: Why) {
+    fn give_up_devices(&mut self, pod: &Pod, written: &mut Vec<BindingPart>, why: Why) {
         for claim in pod.claim_ids() {
             if self.kept(why, &claim, Some(&pod.uid)).is_some() {
                 continue;
             }
             let Some(uid) = self.facts.claims.get(&claim).map(|state| state.uid.clone()) else { continue };
-            written.retain(|part| *part != Part::Claim(claim.clone()));
+            written.retain(|part| *part != BindingPart::Claim(claim.clone()));
             let user = self.consumer(pod, &claim).user();
             self.ask_for(InTheWay { claim, uid, remedy: Remedy::Deallocate }, Some(user));
         }
@@ -352,7 +352,7 @@ impl Engine {
     fn settle_part(&mut self, now: Timestamp, open: &OpenWrite, pod: &PodUid, outcome: &WriteOutcome) {
         // Devices may be free again, and pods that share the claim may be able to reserve it now.
         let touched = match (&open.part, &open.decided, outcome) {
-            (Part::Claim(claim), Some(uid), outcome) => {
+            (BindingPart::Claim(claim), Some(uid), outcome) => {
                 let touched = self.claim_touched(claim);
                 self.facts.touch_claim(claim);
                 match outcome {
@@ -361,31 +361,31 @@ impl Engine {
                 };
                 if self.facts.claims.is_decided(claim) { Wakes::NONE } else { touched }
             }
-            (Part::MadeClaim, _, WriteOutcome::Failed(_)) => {
+            (BindingPart::MadeClaim, _, WriteOutcome::Failed(_)) => {
                 self.facts.touch_unmade(pod);
                 self.facts.claims.forget_unmade(pod);
                 Wake::Claim.into()
             }
-            (Part::Claim(_), None, _)
-            | (Part::MadeClaim, _, WriteOutcome::Done)
-            | (Part::Note(_) | Part::Volume(_), ..) => Wakes::NONE,
+            (BindingPart::Claim(_), None, _)
+            | (BindingPart::MadeClaim, _, WriteOutcome::Done)
+            | (BindingPart::Note(_) | BindingPart::Volume(_), ..) => Wakes::NONE,
         };
         self.wake_others(touched, now);
     }
 
     /// Whether a pod can use what is written for it on a node.
-    fn is_of_use(&self, part: &Part, node: Option<&NodeName>) -> bool {
+    fn is_of_use(&self, part: &BindingPart, node: Option<&NodeName>) -> bool {
         match (part, node) {
-            (Part::Claim(claim), Some(node)) => self.facts.may_use_at(claim, node),
-            (Part::MadeClaim | Part::Note(_) | Part::Volume(_), _) | (_, None) => false,
+            (BindingPart::Claim(claim), Some(node)) => self.facts.may_use_at(claim, node),
+            (BindingPart::MadeClaim | BindingPart::Note(_) | BindingPart::Volume(_), _) | (_, None) => false,
         }
     }
 
-    /// Who uses what is written for a pod.
-    fn consumer_of(&self, pod: &Pod, part: &Part) -> Consumer {
+    /// What uses a claim that is written for a pod: the pod, or its group.
+    fn consumer_of(&self, pod: &Pod, part: &BindingPart) -> Consumer {
         match part {
-            Part::Claim(claim) => self.consumer(pod, claim),
-            Part::MadeClaim | Part::Note(_) | Part::Volume(_) => {
+            BindingPart::Claim(claim) => self.consumer(pod, claim),
+            BindingPart::MadeClaim | BindingPart::Note(_) | BindingPart::Volume(_) => {
                 Consumer { name: pod.id.name.clone(), uid: pod.uid.clone(), group: None }
             }
         }
@@ -393,7 +393,7 @@ impl Engine {
 
     /// Undoes what was written of a claim for a pod that is gone, or that is on a node where it cannot use it. Of one that is gone
     /// the claim gives its devices back at once: a scheduler that dies after a release would leave them with it.
-    fn let_go_unbound(&mut self, part: &Part, consumer: Consumer, node: Option<NodeName>) {
+    fn let_go_unbound(&mut self, part: &BindingPart, consumer: Consumer, node: Option<NodeName>) {
         let claim = part.claim();
         let gives_back = |claim: &&ClaimId| {
             node.is_none() && self.kept(Why::PodGone, claim, Some(&consumer.uid)).is_none()
@@ -408,7 +408,7 @@ impl Engine {
         }
     }
 
-    fn release_part(&mut self, part: &Part, consumer: Consumer, node: Option<NodeName>) {
+    fn release_part(&mut self, part: &BindingPart, consumer: Consumer, node: Option<NodeName>) {
         let user = consumer.uid.clone();
         let Some(release) = self.letting_go(part, consumer, node) else { return };
         let write = self.outbox.submit_for(Owner::GivingUp, release);
@@ -421,16 +421,21 @@ impl Engine {
 
     /// Undoes what was written for a pod; a reservation is taken back by the write that this gives. What its group uses is let go
     /// with the last member.
-    fn letting_go(&mut self, part: &Part, consumer: Consumer, node: Option<NodeName>) -> Option<Write> {
+    fn letting_go(
+        &mut self,
+        part: &BindingPart,
+        consumer: Consumer,
+        node: Option<NodeName>,
+    ) -> Option<Write> {
         let claim = match part {
-            Part::Claim(claim) => claim,
-            Part::MadeClaim => {
+            BindingPart::Claim(claim) => claim,
+            BindingPart::MadeClaim => {
                 self.unmake(&consumer.uid);
                 return None;
             }
             // It stays as it is: the volume controller may have begun.
-            Part::Volume(_) => return None,
-            Part::Note(pod) => {
+            BindingPart::Volume(_) => return None,
+            BindingPart::Note(pod) => {
                 let (pod, uid) = (pod.clone(), consumer.uid.clone());
                 self.outbox.submit(Write::NoteResources { pod, uid, claims: Vec::new() });
                 return None;

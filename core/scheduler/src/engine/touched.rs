@@ -33,7 +33,7 @@ impl Engine {
     }
 }
 
-/// Whom a fact about volumes could help. A driver or a volume that goes may have kept a pod from another; what is attached now, or
+/// Which pods a fact about volumes could help. A driver or a volume that goes may have kept a pod from another; what is attached now, or
 /// a class that goes, helps no pod.
 pub(super) fn helped_by(change: &StorageChange) -> Wakes {
     let of_claim = |id: &VolumeClaimId| Wake::VolumeClaim.of([Object::VolumeClaim(id.clone())]);

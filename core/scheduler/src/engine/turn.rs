@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use cluster::claims::ClaimState;
 use cluster::groups::Key;
-use decisions::considering::{PodVerdict, Question};
+use decisions::binding_part::BindingPart;
+use decisions::considering::{PodVerdict, SchedulingQuestion};
 use decisions::filters::FilterSet;
 use decisions::holding::held;
 use decisions::meaning::Meaning;
@@ -17,7 +18,6 @@ use model::timestamp::Timestamp;
 
 use super::{Announcement, Engine};
 use crate::life_cycles::binding::{Binding, OpenWrite};
-use crate::life_cycles::part::Part;
 use crate::outbox::Owner;
 use crate::queue::Failure;
 use crate::write::{Consumer, WaitReason, Write};
@@ -63,7 +63,12 @@ impl Engine {
     }
 
     /// Where a pod goes, if it waits for that now.
-    pub(super) fn question_about_pod(&mut self, now: Timestamp, key: &Key, uid: &PodUid) -> Option<Question> {
+    pub(super) fn question_about_pod(
+        &mut self,
+        now: Timestamp,
+        key: &Key,
+        uid: &PodUid,
+    ) -> Option<SchedulingQuestion> {
         let Some(pod) = self.facts.waiting.get(uid).cloned() else {
             self.queue.remove(key);
             return None;
@@ -76,7 +81,7 @@ impl Engine {
         }
         self.tell_ignored(&pod);
         self.watch_claims(&pod);
-        Some(Question::Pod(pod))
+        Some(SchedulingQuestion::Pod(pod))
     }
 
     /// Sends a pod on its way, or says why it has no place.
@@ -113,7 +118,7 @@ impl Engine {
         self.bindings.begin(Binding::new(pod.clone(), choice.node.clone()));
         self.take_volumes(pod, choice.volumes);
         if !footprints.is_empty() {
-            let note = OpenWrite { part: Part::Note(pod.id.clone()), decided: None };
+            let note = OpenWrite { part: BindingPart::Note(pod.id.clone()), decided: None };
             let (id, uid) = (pod.id.clone(), pod.uid.clone());
             self.submit_for(pod, note, Write::NoteResources { pod: id, uid, claims: footprints });
         }
@@ -124,20 +129,20 @@ impl Engine {
             let (open, write) = match wanted {
                 Wanted::Reserved => continue,
                 Wanted::Reservation { claim, uid } => {
-                    let open = OpenWrite { part: Part::Claim(claim.clone()), decided: None };
+                    let open = OpenWrite { part: BindingPart::Claim(claim.clone()), decided: None };
                     let consumers = vec![self.consumer(pod, &claim)];
                     (open, Write::Reserve { claim, uid, consumers })
                 }
                 Wanted::Allocation { state, allocation } => {
                     let open = OpenWrite {
-                        part: Part::Claim(state.wish.id.clone()),
+                        part: BindingPart::Claim(state.wish.id.clone()),
                         decided: Some(state.uid.clone()),
                     };
                     let consumer = self.consumer(pod, &state.wish.id);
                     (open, self.allocate(&state, allocation, consumer))
                 }
                 Wanted::Claim { allocation } => {
-                    let open = OpenWrite { part: Part::MadeClaim, decided: None };
+                    let open = OpenWrite { part: BindingPart::MadeClaim, decided: None };
                     (open, self.make_claim(pod, &choice.node, allocation))
                 }
             };
@@ -147,7 +152,7 @@ impl Engine {
     }
 
     /// A pod goes on its way with devices that it has since an earlier attempt. While it waited it could not be preempted for
-    /// them, and from now on who is more important can. What a driver's controller gave is not ours to give.
+    /// them, and from now on more important pods can. What a driver's controller gave is not ours to give.
     fn offer_kept_devices(&mut self, now: Timestamp, pod: &Pod) {
         let is_ours = |id: ClaimId| {
             let state = self.facts.claims.get(&id);

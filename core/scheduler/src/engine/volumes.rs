@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use cluster::change::StorageChange;
 use cluster::volumes::{VolumeChoice, VolumePlan};
+use decisions::binding_part::BindingPart;
 use decisions::filters::reaches_volume;
+use decisions::not_bound::{NotBound, VolumeFailure};
 use decisions::wake::Wake;
 use model::identity::PodUid;
 use model::pod::Pod;
@@ -17,8 +19,6 @@ use model::volume::VolumeClaimId;
 use super::Engine;
 use super::outlook::Outlook;
 use crate::life_cycles::binding::{Binding, BindingStage, OpenWrite, PlannedVolume};
-use crate::life_cycles::not_bound::{NotBound, VolumeFailure};
-use crate::life_cycles::part::Part;
 use crate::write::Write;
 
 /// How far the volumes of a pod on its way are.
@@ -39,7 +39,7 @@ impl Engine {
                 binding.volumes.push(PlannedVolume { plan, revision });
             }
             if let Some(write) = write {
-                let open = OpenWrite { part: Part::Volume(claim.id.clone()), decided: None };
+                let open = OpenWrite { part: BindingPart::Volume(claim.id.clone()), decided: None };
                 self.submit_for(pod, open, write);
             }
         }

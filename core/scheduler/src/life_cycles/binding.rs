@@ -16,7 +16,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cluster::volumes::VolumePlan;
+use decisions::binding_part::BindingPart;
 use decisions::giving_back::Why;
+use decisions::not_bound::NotBound;
 use decisions::not_ready::Awaited;
 use model::claim::ClaimId;
 use model::identity::{ClaimUid, NodeName};
@@ -24,15 +26,13 @@ use model::pod::Pod;
 use model::timestamp::Timestamp;
 use model::volume::VolumeClaimId;
 
-use super::not_bound::NotBound;
-use super::part::Part;
 use crate::claim_waits::For;
 use crate::write::WriteId;
 
 /// A part with a write that is not answered yet.
 #[derive(Clone, Debug)]
 pub(crate) struct OpenWrite {
-    pub part: Part,
+    pub part: BindingPart,
     /// The uid of the claim if the write gives it devices, and nothing if it only reserves it.
     pub decided: Option<ClaimUid>,
 }
@@ -53,7 +53,7 @@ pub(crate) struct Binding {
     /// Writes that are not answered yet.
     pub open: BTreeMap<WriteId, OpenWrite>,
     /// What is written for the pod by now.
-    pub written: Vec<Part>,
+    pub written: Vec<BindingPart>,
     /// The volumes that its claims get.
     pub volumes: Vec<PlannedVolume>,
     /// Since when it waits for them.
@@ -330,7 +330,7 @@ impl Binding {
 
     /// The claims that are or are being written for it.
     pub fn claims(&self) -> impl Iterator<Item = &ClaimId> {
-        self.written.iter().chain(self.open.values().map(|open| &open.part)).filter_map(Part::claim)
+        self.written.iter().chain(self.open.values().map(|open| &open.part)).filter_map(BindingPart::claim)
     }
 }
 

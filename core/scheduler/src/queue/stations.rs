@@ -32,7 +32,7 @@ pub enum Cause {
     OwnChange,
     /// Its backoff is over.
     BackoffOver,
-    /// It has slept for as long as anybody may.
+    /// It has slept for as long as a pod may.
     SleptLong,
 }
 

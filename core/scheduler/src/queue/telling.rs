@@ -54,7 +54,7 @@ impl Queue {
         let may_repeat =
             !waiting.unwritten.is_empty() && waiting.told.as_mut().is_some_and(|told| told.may_repeat(now));
         let to_repeat = if may_repeat { std::mem::take(&mut waiting.unwritten) } else { BTreeSet::new() };
-        // Who came later was not told yet.
+        // A pod that came later was not told yet.
         News { to_tell: pods.filter(|uid| waiting.told_of.insert(uid.clone())).collect(), to_repeat }
     }
 

@@ -8,7 +8,7 @@ use crate::deallocate::held;
 use crate::with_gpus;
 use crate::world::{World, claim, claim_id, gpus, node, pod};
 
-/// A pod that somebody put on a node.
+/// A pod that another client put on a node.
 fn bound(name: &str, node: &str, claims: &[&str]) -> Pod {
     Pod { node: Some(node.into()), ..pod(name, 100, claims) }
 }
@@ -21,7 +21,7 @@ fn binds_or_notes(world: &World) -> bool {
     world.open.iter().any(|(_, write)| matches!(write, Write::Bind { .. } | Write::Note { .. }))
 }
 
-/// Nobody waits, and nothing is on its way.
+/// No pod waits, and nothing is on its way.
 fn is_at_rest(world: &World) -> bool {
     let counts = world.engine.counts();
     world.engine.is_idle() && counts.asleep + counts.gated == 0
@@ -323,7 +323,7 @@ fn a_pod_that_has_its_node_keeps_the_claim_whose_device_cannot_be_made_ready_the
     crate::readying::fail(&mut world, "one");
     world.later(20);
     world.turn();
-    // To take it from a pod on a node is refused by whoever carries writes out, each time.
+    // To take it from a pod on a node is refused where writes are carried out, each time.
     let is_taken = world.open.iter().any(|(_, write)| matches!(write, Write::Deallocate { .. }));
     assert!(!is_taken, "its node may use it by now: {:?}", world.open);
     world.settle();

@@ -168,7 +168,7 @@ fn a_pod_whose_claim_is_gone_by_then_is_not_bound() {
 #[test]
 fn after_a_restart_a_device_that_another_uses_is_given_back() {
     let mut world = with_gpus();
-    // What was first is not known any more, but who uses it is.
+    // What was first is not known any more, but what uses it is.
     world.add_claim(held("one", "a", &["uid-p"]));
     world.add_claim(held("rival", "a", &["uid-other"]));
     world.add_pod(Pod { node: Some("a".into()), ..pod("other", 100, &["rival"]) });

@@ -17,7 +17,7 @@ fn told<'w>(world: &'w World, pod: &str) -> &'w str {
     world.told.iter().rev().find(|line| line.starts_with(&prefix)).map_or("nothing", |line| line.as_str())
 }
 
-/// Somebody else writes a claim; the engine is told if it is to know.
+/// Another client writes a claim; the engine is told if it is to know.
 fn elsewhere(world: &mut World, state: ClaimState, is_told: bool) {
     world.claims.insert(state.wish.id.clone(), state.clone());
     if is_told {
@@ -137,7 +137,7 @@ fn of_two_claims_the_one_that_was_written_follows_the_other_to_another_node() {
     world.add_pod(pod("p", 100, &["one", "two"]));
     world.turn();
     world.fail.push(|write| matches!(write, Write::Allocate { claim, .. } if &*claim.name == "two"));
-    // The first claim has a card of a, the second fails, and somebody else takes the card that is left there.
+    // The first claim has a card of a, the second fails, and another client takes the card that is left there.
     let state = held("theirs", "a", &["uid-other"]);
     world.carry_out();
     let taken = world.devices_of("one");

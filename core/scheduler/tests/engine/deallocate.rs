@@ -188,7 +188,7 @@ fn a_claim_gets_no_devices_while_it_may_lose_them_once_more() {
         .find(|(_, write)| matches!(write, Write::Deallocate { .. }))
         .cloned()
         .expect("it gives up");
-    // It is done, and the answer is lost: whoever carries it out does it again.
+    // It is done, and the answer is lost: it is carried out again.
     assert_eq!(world.apply(&write), WriteOutcome::Done);
     world.open.clear();
     world.later(20);

@@ -1,4 +1,4 @@
-//! Pods displace those that hold the devices they need, and nobody else.
+//! Pods displace those that hold the devices they need, and no others.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

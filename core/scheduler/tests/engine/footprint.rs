@@ -97,7 +97,7 @@ fn what_devices_are_of_a_node_counts_like_what_pods_ask_for() {
     world.add_pod(pod("small", 500, &[]));
     world.settle();
     assert_eq!(world.node_of("small").as_deref(), Some("a"));
-    // When there is room again, who waits for it for its devices is tried again.
+    // When there is room again, a pod that waits for it for its devices is tried again.
     world.remove_pod("small");
     world.remove_pod("p");
     world.later(2);

@@ -140,7 +140,7 @@ fn a_gang_of_which_nobody_could_be_bound_may_go_to_another_rack() {
     let mut world = with_cards();
     world.turn();
     answer(&mut world, [0, 1, 2], &BTreeSet::new());
-    // The rack is full before it is known that nobody could be bound there.
+    // The rack is full before it is known that no member could be bound there.
     world.add_pod(Pod { node: Some("a".into()), ..pod("x", 4_000, &[]) });
     world.add_pod(Pod { node: Some("b".into()), ..pod("y", 4_000, &[]) });
     answer(&mut world, [2, 0, 1], &[0, 1, 2].into());
@@ -305,7 +305,7 @@ fn bindings(world: &World) -> usize {
     world.open.iter().filter(|(_, write)| matches!(write, Write::Bind { .. })).count()
 }
 
-/// Nobody is bound before all may be, and then all are.
+/// No member is bound before all may be, and then all are.
 fn bind_all_or_none(mut world: World, (id, write): (WriteId, Write)) {
     let outcome = world.apply(&write);
     world.tell(Input::Settled(id, outcome));

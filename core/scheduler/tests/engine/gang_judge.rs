@@ -144,13 +144,13 @@ impl Instance {
         seats.iter().enumerate().filter_map(|(member, at)| Some(((*at)?, &self.looks[self.members[member]])))
     }
 
-    /// What holds however members come: processor, ports, volumes, claims, and who must be apart.
+    /// What holds however members come: processor, ports, volumes, claims, and which members must be apart.
     fn has_room(&self, seats: &[Option<usize>]) -> bool {
         let members: Vec<(usize, &Look)> = self.seated(seats).collect();
         let all = || self.placed.iter().map(|(at, look)| (*at, look)).chain(members.iter().copied());
         let fits = |at: usize| {
             let here = || all().filter(|(on, _)| *on == at);
-            // Who asks for nothing comes whether or not there is too little already.
+            // A member that asks for nothing comes whether or not there is too little already.
             let asks = members.iter().any(|(on, look)| *on == at && look.cpu > 0);
             (!asks || here().map(|(_, look)| look.cpu).sum::<i64>() <= self.nodes[at].cpu)
                 && here().filter(|(_, look)| look.port).count() <= 1

@@ -1,4 +1,4 @@
-//! Gangs and single pods in one queue: nobody starves, nobody holds half of what another needs, and who sleeps is woken by
+//! Gangs and single pods in one queue: none starves, none holds half of what another needs, and what sleeps is woken by
 //! what can help and by nothing else.
 
 use std::sync::Arc;
@@ -91,7 +91,7 @@ fn changes_that_cannot_help_do_not_wake_a_gang() {
     let before = looks(&world);
     world.settle();
     assert_eq!(looks(&world), before, "nobody in it wants devices");
-    // Somebody takes room, and nobody gives any.
+    // A pod takes room, and none gives any.
     world.add_pod(Pod { node: Some("a".into()), ..pod("more", 1_000, &[]) });
     world.settle();
     assert_eq!(looks(&world), before);

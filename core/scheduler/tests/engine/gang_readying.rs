@@ -1,4 +1,4 @@
-//! Gangs whose devices are made ready once they are chosen: all of them are, or nobody is bound.
+//! Gangs whose devices are made ready once they are chosen: all of them are, or no member is bound.
 
 use std::sync::Arc;
 
@@ -312,7 +312,7 @@ fn members_without_devices_wait_for_those_who_have_some() {
     assert!(world.engine.is_idle(), "there is nothing to do until somebody reports");
     let slow = if world.devices_of("c0") == ["a-0"] { "c0" } else { "c1" };
     let plain = if slow == "c0" { "c1" } else { "c0" };
-    // Somebody takes the other's device away meanwhile: it is noticed before anybody is bound.
+    // Another client takes the other's device away meanwhile: it is noticed before any member is bound.
     let mut state = world.claims[&claim_id(plain)].clone();
     state.allocation = None;
     state.reserved_for.clear();
@@ -329,7 +329,7 @@ fn members_without_devices_wait_for_those_who_have_some() {
     assert_eq!(bound(&world), 2, "{:?}", world.told);
 }
 
-/// Somebody who makes devices ready, or fails to, in no order.
+/// A controller that makes devices ready, or fails to, in no order.
 fn drive(world: &mut World, dice: &mut Dice) {
     let waiting: Vec<Arc<str>> = world
         .claims
@@ -403,7 +403,7 @@ fn play(seed: u64) {
         carry_out(&mut world, &mut dice);
         world.later(dice.below(90) as i64);
     }
-    // In the end all devices become ready, and everybody is bound.
+    // In the end all devices become ready, and all members are bound.
     while members.len() < 2 {
         let name = format!("last-{}", members.len());
         world.add_claim(claim(&name));

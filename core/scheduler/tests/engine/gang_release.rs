@@ -1,4 +1,4 @@
-//! Gangs and trees that are let go as wholes if one of them cannot be bound, whoever schedules when that is found out.
+//! Gangs and trees that are let go as wholes if one of them cannot be bound, whichever scheduler is at work when that is found out.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -83,7 +83,7 @@ fn bound(world: &World, names: &[&str]) -> usize {
     names.iter().filter(|name| world.node_of(name).is_some()).count()
 }
 
-/// Takes the room of those who wait in the first rack.
+/// Takes the room of those that wait in the first rack.
 fn fill_up(world: &mut World) {
     let taken: BTreeSet<String> =
         world.pods.values().filter_map(|pod| Some(pod.node.clone()?.to_string())).collect();

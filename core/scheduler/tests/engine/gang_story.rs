@@ -1,5 +1,5 @@
 //! Random stories of gangs and single pods that matter more and less: gangs displace and are displaced, as a whole where they say
-//! so, nobody sleeps through what could help, and the engine comes to rest.
+//! so, no pod sleeps through what could help, and the engine comes to rest.
 
 use std::collections::BTreeMap;
 
@@ -132,7 +132,7 @@ impl Story {
         let going = self.world.pods.values().filter(|pod| pod.deleting);
         let going: Vec<String> = going.map(|pod| pod.id.name.to_string()).collect();
         going.iter().for_each(|name| self.world.let_go(name));
-        // What a cluster's controller does: claims that nobody uses any more give their devices back.
+        // What a cluster's controller does: claims that no pod uses any more give their devices back.
         let claims = self.world.claims.values();
         let unused = claims.filter(|one| one.allocation.is_some() && one.reserved_for.is_empty());
         let unused: Vec<ClaimState> =
@@ -140,7 +140,7 @@ impl Story {
         unused.into_iter().for_each(|one| self.world.add_claim(one));
     }
 
-    /// Takes a turn; whoever goes of a group that is disrupted as a whole goes with all others of it.
+    /// Takes a turn; what goes of a group that is disrupted as a whole goes with all others of it.
     fn turn(&mut self, seed: u64) {
         let before = self.world.evicted().len();
         self.world.turn();

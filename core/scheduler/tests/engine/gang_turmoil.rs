@@ -67,7 +67,7 @@ fn play(seed: u64) {
             assert!(racks.len() <= 1, "seed {seed}: {gang} straddles racks");
         }
     }
-    // Everybody leaves, and then a gang that needs all of a rack can have it.
+    // All pods leave, and then a gang that needs all of a rack can have it.
     for number in 0..members {
         world.remove_pod(&format!("m{number}"));
     }

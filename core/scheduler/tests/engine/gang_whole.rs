@@ -147,7 +147,7 @@ fn world_of(instance: &Instance) -> World {
     }
     let (count, is_link) = instance.shared;
     world.add_claim(wants("shared", &[(if is_link { "link" } else { "gpu" }, count)]));
-    // Somebody uses it, so that it keeps its devices.
+    // A pod uses it, so that it keeps its devices.
     world.add_pod(Pod { node: Some("elsewhere".into()), ..pod("user", 0, &[]) });
     for (number, look) in instance.looks.iter().enumerate() {
         if let Some((nodes, one_pod)) = &look.disk {

@@ -63,7 +63,7 @@ fn a_claim_of_the_group_is_written_once_and_reserved_for_the_group() {
     world.settle();
     assert_eq!(seats(&world), "m0@c m1@c m2@c");
     assert_eq!(users(&world, "shared"), ["uid-gang".into()]);
-    // Who comes later uses it as well, and nothing has to be written for that.
+    // A pod that comes later uses it as well, and nothing has to be written for that.
     world.add_pod(member("m3", 1_000, &["shared"]));
     world.turn();
     assert!(world.open.iter().all(|(_, write)| binding(write)), "{:?}", world.open);
@@ -167,7 +167,7 @@ fn a_claim_with_devices_where_the_gang_cannot_go_gives_them_back() {
     world.settle();
     let before = world.node_of("m0").expect("it is bound");
     world.let_go("m0");
-    // Somebody takes the room beside the devices.
+    // Another pod takes the room beside the devices.
     world.add_pod(Pod { node: Some(before.as_str().into()), ..pod("other", 3_000, &[]) });
     world.fact(group(2));
     ["m1", "m2"].into_iter().for_each(|name| world.add_pod(member(name, 2_000, &["shared"])));

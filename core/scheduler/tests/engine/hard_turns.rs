@@ -73,7 +73,7 @@ fn work(world: &World) -> u64 {
     world.considered.iter().copied().max().unwrap_or(0).max(world.work_max)
 }
 
-/// How much work it was to decide, once everybody has a seat.
+/// How much work it was to decide, once all members have seats.
 #[track_caller]
 fn work_to_seat(mut world: World, members: usize) -> u64 {
     let work = work(&world);
@@ -216,7 +216,7 @@ fn hard_world() -> World {
     world
 }
 
-/// Gives turns until nobody wants one, with what is considered between them, and says how much work the longest turn was.
+/// Gives turns until no pod wants one, with what is considered between them, and says how much work the longest turn was.
 fn turns(world: &mut World) -> u64 {
     let mut count = 0;
     world.work_max = 0;

@@ -298,7 +298,7 @@ fn a_pod_that_somebody_else_bound_stays_there_and_keeps_what_was_reserved_for_it
     world.add_claim(claim("one"));
     world.add_pod(pod("p", 100, &["one"]));
     world.turn();
-    // Somebody else binds it while our claim is on its way; the binding that we would ask for cannot come any more.
+    // Another client binds it while our claim is on its way; the binding that we would ask for cannot come any more.
     let mut elsewhere = pod("p", 100, &["one"]);
     elsewhere.node = Some("b".into());
     world.add_pod(elsewhere);

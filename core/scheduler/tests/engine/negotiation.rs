@@ -1,4 +1,4 @@
-//! Claims that drivers' own controllers give devices: who is asked what, who waits for whom, and what is asked back.
+//! Claims that drivers' own controllers give devices: which driver is asked what, which pods wait, and what is asked back.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

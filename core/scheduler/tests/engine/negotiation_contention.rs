@@ -1,4 +1,4 @@
-//! Pods that are negotiated about at the same time: they are sent to different nodes where these are as good, and who found no node
+//! Pods that are negotiated about at the same time: they are sent to different nodes where these are as good, and a pod that found no node
 //! rests before the next round.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,7 +26,7 @@ fn crowd(nodes: usize, pods: usize) -> World {
     world
 }
 
-/// A driver with so many devices on each node gives them, and says who cannot have one where. Says how often it tried.
+/// A driver with so many devices on each node gives them, and says which claim cannot have one where. Says how often it tried.
 fn serve(world: &mut World, pods: usize, per_node: usize) -> usize {
     let mut tries = 0;
     let mut given: BTreeMap<String, usize> = BTreeMap::new();

@@ -92,7 +92,7 @@ fn a_gang_that_has_become_too_small_gives_back_what_its_members_were_given() {
     let given = &world.claims[&claim_id("x")];
     assert!(given.control.leaving && given.reserved_for.is_empty(), "{given:?}");
     assert_eq!(world.selected("x"), None);
-    // Whoever did not hear of it in time gives it something once more.
+    // A driver that did not hear of it in time gives it something once more.
     world.take_back("x");
     world.give("x", DRIVER, Some(&chosen), &["x"]);
     world.settle();

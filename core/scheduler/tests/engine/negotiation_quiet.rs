@@ -30,7 +30,7 @@ fn claim_name(driver: usize, pod: usize) -> String {
     format!("{}{pod}", ["f", "i"][driver])
 }
 
-/// Drivers with devices on these nodes each, of which they say truly who can have one where, and give what they are asked for.
+/// Drivers with devices on these nodes each, of which they say truly which claim can have one where, and give what they are asked for.
 struct Drivers {
     free: [BTreeMap<String, usize>; 2],
     /// By driver and pod, the node of what it has.

@@ -1,4 +1,4 @@
-//! Important pods make room for themselves: who goes, where, and what is kept for whom meanwhile.
+//! Important pods make room for themselves: which pods go, where, and what is kept for which pod meanwhile.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

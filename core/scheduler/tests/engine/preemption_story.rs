@@ -1,4 +1,4 @@
-//! Random stories with pods that matter more and less: whatever happens, kept answers are right, nobody sleeps through what
+//! Random stories with pods that matter more and less: whatever happens, kept answers are right, no pod sleeps through what
 //! could help, and the engine comes to rest.
 
 use std::collections::BTreeMap;
@@ -96,7 +96,7 @@ impl Story {
         self.free_unused();
     }
 
-    /// What a cluster's controller does: claims that nobody uses any more give their devices back.
+    /// What a cluster's controller does: claims that no pod uses any more give their devices back.
     fn free_unused(&mut self) {
         let unused =
             self.world.claims.values().filter(|one| one.allocation.is_some() && one.reserved_for.is_empty());
@@ -142,7 +142,7 @@ fn story(seed: u64, keeps_answers: bool) -> (Vec<Fate>, usize) {
         (pod.id.name.to_string(), pod.node.as_ref().map(ToString::to_string), devices)
     });
     let fates = fates.collect();
-    // Nobody sleeps who could be placed: an engine that has just begun finds nothing to do.
+    // No pod sleeps that could be placed: an engine that has just begun finds nothing to do.
     story.world.restart(story.facts.into_values());
     story.world.turn();
     let missed = story.world.open.iter().find(|(_, write)| !matches!(write, Write::Note { .. }));

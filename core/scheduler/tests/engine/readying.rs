@@ -46,7 +46,7 @@ fn waiting(pods: &[(&str, &[&str])], claims: &[&str]) -> World {
     world
 }
 
-/// Somebody reports how the devices of a claim are.
+/// A controller reports how the devices of a claim are.
 pub fn report(world: &mut World, name: &str, change: impl FnOnce(&mut Preparation)) {
     let mut state = world.claims[&claim_id(name)].clone();
     let mut preparation = Preparation::clone(state.preparation.as_deref().expect("it has conditions"));

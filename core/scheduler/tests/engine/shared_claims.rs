@@ -8,7 +8,7 @@ use scheduler::write::Write;
 use crate::readying::told;
 use crate::world::{World, claim, claim_id, gpu_class, gpus, pod, world};
 
-/// A node with room for everybody, and so many pods that share a claim.
+/// A node with room for all, and so many pods that share a claim.
 fn sharing(pods: usize) -> World {
     let mut world = world();
     let allocatable = Resources { cpu_milli: 1_000_000, memory: 1 << 40, ..Resources::default() };

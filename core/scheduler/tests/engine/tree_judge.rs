@@ -273,7 +273,7 @@ impl Instance {
                 &HOST => Some(at as u64),
                 level => self.nodes[at].places[*level],
             };
-            // Those that ran before may be beside each other, but nobody comes beside them.
+            // Those that ran before may be beside each other, but no other comes beside them.
             let places: Vec<u64> = all.filter_map(place).collect();
             let come = seats.iter().copied().flatten().filter_map(place);
             let is_alone = |here: u64| places.iter().filter(|other| **other == here).count() == 1;

@@ -94,7 +94,7 @@ fn play(seed: u64) {
         }
         world.later(dice.below(8) as i64);
     }
-    // Everybody leaves, and then all devices can be had.
+    // All pods leave, and then all devices can be had.
     for name in 0..pods {
         world.remove_pod(&format!("p{name}"));
     }

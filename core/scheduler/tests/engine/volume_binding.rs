@@ -155,7 +155,7 @@ fn a_node_is_selected_where_no_volume_is_there_and_another_after_provisioning_fa
     world.settle();
     let first = selected(&world, "disk").expect("a node is selected");
     assert_eq!(world.node_of("p"), None);
-    // Whoever provisions volumes cannot do it there, and has the node closed.
+    // The controller that provisions volumes cannot do it there, and has the node closed.
     let Change::NodeApplied(mut node) = node_in("r", &first, 4_000) else { unreachable!("a node comes") };
     node.unschedulable = true;
     world.fact(Change::NodeApplied(node));

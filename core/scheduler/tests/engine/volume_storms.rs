@@ -232,7 +232,7 @@ impl Story {
         }
     }
 
-    /// Everybody does what is left to do; then a scheduler that begins anew finds nothing more.
+    /// Every controller does what is left to do; then a scheduler that begins anew finds nothing more.
     fn end(&mut self) {
         HOSTS.into_iter().for_each(|host| self.world.fact(node_in("r", host, 4_000)));
         for _ in 0..12 {

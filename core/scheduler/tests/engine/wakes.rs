@@ -24,7 +24,7 @@ pub fn tried_after(world: &mut World, what: impl FnOnce(&mut World)) -> BTreeSet
     world.turn();
     let name = |line: &String| line.split([':', ' ']).next().unwrap_or_default().to_owned();
     let mut tried: BTreeSet<String> = world.told.drain(..).map(|line| name(&line)).collect();
-    // Who found a place is told of once it is bound.
+    // A pod that found a place is told of once it is bound.
     world.settle();
     tried.extend(world.told.iter().filter(|line| line.contains(" on ")).map(name));
     tried

@@ -370,7 +370,7 @@ impl World {
         self.release(name);
     }
 
-    /// Claims that a pod used are free of it, and without devices if nobody uses them any more.
+    /// Claims that a pod used are free of it, and without devices if no pod uses them any more.
     pub fn release(&mut self, name: &str) {
         let uid: PodUid = format!("uid-{name}").into();
         let used: Vec<ClaimId> = self

@@ -1,4 +1,5 @@
-//! What becomes of the writes of an engine in a world of tests.
+//! What becomes of the writes of an engine in a world of tests: each is done or fails, and no more. How calls are made of them, and what
+//! becomes of these, is tried with the engine in the tests of `api/scheduling`, where the protocol of writes is.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -18,7 +18,7 @@ use crate::value::{ErrorClass, Fault, List, Outcome, Shared, Value};
 #[derive(Clone, Debug)]
 enum State<'a> {
     Unset,
-    /// An accumulator that nobody has read: its first value is computed on demand.
+    /// An accumulator that was not read yet: its first value is computed on demand.
     Waiting(&'a Node),
     Set(Outcome<'a>),
 }

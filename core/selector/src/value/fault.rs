@@ -8,7 +8,7 @@ use std::fmt;
 use super::{Text, Value};
 
 /// What went wrong.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum ErrorClass {
     /// A key or field is absent.
     NoSuchKey,

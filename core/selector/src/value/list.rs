@@ -13,7 +13,7 @@ pub(crate) enum List<'a> {
     Plain(Rc<[Value<'a>]>),
     /// Two lists after each other. Joining costs nothing, so it must not copy.
     Joined(Rc<Joined<'a>>),
-    /// The accumulator of a loop: adding to it changes it, also for everyone else who holds it.
+    /// The accumulator of a loop: adding to it changes it, also for all others that hold it.
     Growing(Rc<RefCell<Vec<Value<'a>>>>),
     Constants(&'a [Constant]),
     Ints(&'a [i64]),

@@ -49,7 +49,7 @@ impl std::ops::Deref for Text<'_> {
     }
 }
 
-/// A value that is shared: borrowed from the device, or owned by whoever holds it.
+/// A value that is shared: borrowed from the device, or owned by what holds it.
 #[derive(Clone, Debug)]
 pub(crate) enum Shared<'a, T> {
     Borrowed(&'a T),

@@ -111,7 +111,7 @@ fn options_of<'v>(
         (None, Some(own)) => Some(own).into_iter().filter(is_reached).map(|volume| &volume.name).collect(),
         (None, None) => unbound.free.iter().filter(is_reached).map(|volume| &volume.name).collect(),
     };
-    // It is provisioned for one node, and who shares it has to be there.
+    // It is provisioned for one node, and pods that share it have to be there.
     let is_on_one_node = nodes.windows(2).all(|pair| pair[0].name == pair[1].name);
     let provisioned = match nodes.first().filter(|_| is_on_one_node && !unbound.is_taking) {
         Some(node) => unbound.provision(node, volumes).map(|from| (&node.name, from)),

@@ -1,6 +1,6 @@
 //! The search for a placement, within its bounds.
 
-use placement::{Budget, Domain, Gang, PlacementAnswer, Question, place};
+use placement::{Budget, Domain, Gang, PlacementAnswer, PlacementQuestion, place};
 
 use crate::cycle::Cycle;
 use crate::gang::members::cast::Cast;
@@ -23,7 +23,7 @@ impl Cycle<'_> {
         let nodes: usize = domains.iter().map(|domain| domain.nodes.len()).sum();
         self.caches.work.spend(nodes as u64 * work::SURVEY + u64::from(gang.members()) * work::MEMBER);
         let scorers = profile.placement.scorers();
-        let question = Question { gang, domains, scorers: &scorers };
+        let question = PlacementQuestion { gang, domains, scorers: &scorers };
         let mut view = ClusterView::new(self, cast, profile);
         let left = view.cycle.caches.work.left();
         // Where devices cross nodes, a part is kept to search pool by pool.

@@ -58,7 +58,7 @@ impl PlacementState for ClusterView<'_, '_> {
         if is_alone || (crosses && !self.likenesses.reached(self.cycle, node, &mut features)) {
             features.push(u64::from(node.0));
         }
-        // A claim that members share needs devices as well, whoever of them brings these.
+        // A claim that members share needs devices as well, whichever of them brings these.
         if self.cast.examples().any(|member| member.open().next().is_some()) {
             self.likenesses.devices(self.cycle, node, &mut features);
         }

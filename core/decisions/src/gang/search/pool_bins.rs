@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 
 use cluster::nodes::NodeIdx;
 use placement::{
-    Amounts, Budget, Domain, Gang, Likeness, Load, Placement, PlacementAnswer, PlacementState, Question,
-    Seats, Verdict, place,
+    Amounts, Budget, Domain, Gang, Likeness, Load, Placement, PlacementAnswer, PlacementQuestion,
+    PlacementState, Seats, Verdict, place,
 };
 
 use crate::gang::members::member::Member;
@@ -50,7 +50,7 @@ impl ClusterView<'_, '_> {
         else {
             return ByPools::Open;
         };
-        let question = Question { gang, domains: &by_pools, scorers: &[] };
+        let question = PlacementQuestion { gang, domains: &by_pools, scorers: &[] };
         match place(question, &mut bins, budget) {
             PlacementAnswer::Impossible(_) => ByPools::Impossible,
             PlacementAnswer::BudgetSpent(_) => ByPools::Open,

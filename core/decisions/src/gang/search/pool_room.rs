@@ -55,7 +55,7 @@ impl ClusterView<'_, '_> {
     pub(crate) fn has_own(&mut self, at: NodeIdx) -> bool {
         let name = filters::node_of(self.cycle.facts.nodes.get(at)).name.clone();
         let has_some = self.cycle.facts.slices.of_node(&name).next().is_some();
-        // Devices of a class that nobody asks for are of no use to anybody.
+        // Devices of a class that no member asks for are of no use.
         has_some
             && (self.cast.axes.is_empty()
                 || self.cast.examples().any(|member| !self.cast.axes.count_all(member))

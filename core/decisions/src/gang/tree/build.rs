@@ -12,7 +12,7 @@ use crate::gang::tree::map::{DomainIdx, DomainMap};
 use crate::gang::tree::outline::{Content, GroupPart, Outline, PartIdx};
 use crate::values::work;
 
-/// Who is to have seats.
+/// Which pods are to have seats.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Extent {
     /// All members.

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use cluster::nodes::NodeIdx;
 use placement::{
-    Amounts, Axis, Budget, Domain, Gang, Kind, Likeness, Load, PlacementAnswer, PlacementState, Question,
-    Verdict, place,
+    Amounts, Axis, Budget, Domain, Gang, Kind, Likeness, Load, PlacementAnswer, PlacementQuestion,
+    PlacementState, Verdict, place,
 };
 use rustc_hash::FxHashMap;
 
@@ -167,7 +167,7 @@ fn search(ground: &mut Ground<'_, '_>, map: &DomainMap, wishes: &[JointWish]) ->
     let granted = ground.budget.left().min(left);
     let mut budget = Budget::new(granted);
     let was_unsure = std::mem::replace(&mut ground.unsure, false);
-    let question = Question { gang: &gang, domains: &domains, scorers: &[] };
+    let question = PlacementQuestion { gang: &gang, domains: &domains, scorers: &[] };
     let mut state = Wishing { ground, map, wishes, likeness: FxHashMap::default() };
     let answer = place(question, &mut state, &mut budget);
     let spent = granted - budget.left();

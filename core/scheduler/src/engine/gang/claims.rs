@@ -8,7 +8,7 @@ use crate::engine::Engine;
 use crate::write::{Consumer, GroupUser};
 
 impl Engine {
-    /// Who uses a claim of a pod: the pod, or its group in its stead.
+    /// What uses a claim of a pod: the pod, or its group in its stead.
     pub(crate) fn consumer(&self, pod: &Pod, claim: &ClaimId) -> Consumer {
         let group = self
             .facts

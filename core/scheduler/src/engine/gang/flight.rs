@@ -8,6 +8,7 @@
 use std::collections::BTreeSet;
 
 use cluster::groups::Root;
+use decisions::not_bound::{GangFell, NotBound};
 use model::group::GroupId;
 use model::identity::PodUid;
 use model::timestamp::Timestamp;
@@ -15,7 +16,6 @@ use model::timestamp::Timestamp;
 use crate::engine::Engine;
 use crate::life_cycles::binding::Binding;
 use crate::life_cycles::flight::{Event, Flight};
-use crate::life_cycles::not_bound::{GangFell, NotBound};
 
 /// How the flight of a member was when it left.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +59,7 @@ impl Engine {
         Some(before)
     }
 
-    /// A member was bound by another client: those who waited for it alone go on.
+    /// A member was bound by another client: those that waited for it alone go on.
     pub(crate) fn slip_from_flight(&mut self, now: Timestamp, uid: &PodUid) {
         let Some(root) = self.gangs.flights.root_of(uid).cloned() else { return };
         self.leave_flight(uid);

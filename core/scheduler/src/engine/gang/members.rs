@@ -1,10 +1,11 @@
-//! Who belongs to a gang, and when it may be placed.
+//! Which pods belong to a gang, and when it may be placed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cluster::change::GroupChange;
 use cluster::groups::{Key, Root};
+use decisions::not_bound::GangFell;
 use decisions::wake::{Wake, Wakes};
 use model::claim::ClaimId;
 use model::group::GroupId;
@@ -13,7 +14,6 @@ use model::pod::Pod;
 use model::timestamp::Timestamp;
 
 use crate::engine::Engine;
-use crate::life_cycles::not_bound::GangFell;
 
 impl Engine {
     /// Adds a pod that waits, or takes note that it is held back or not.
@@ -202,7 +202,7 @@ impl Engine {
         if self.facts.groups.wait_no_more(&id, &pod.uid) {
             self.forget_plan(&id);
         }
-        // Those who are left may be too few.
+        // The members that are left may be too few.
         self.look_again(self.now, &id);
         self.close_seat(self.now, &id, &pod.uid);
     }
@@ -268,7 +268,7 @@ impl Engine {
         }
     }
 
-    /// A pod is gone: if it had a node, those who are on their way may be too few without it.
+    /// A pod is gone: if it had a node, those that are on their way may be too few without it.
     pub(crate) fn lose_seat(&mut self, now: Timestamp, uid: &PodUid) -> bool {
         let gang = self.facts.groups.of_seated(uid).cloned();
         let had_node = self.facts.take_pod(uid);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use cluster::groups::{Key, Root};
 use decisions::gang::{GangRefusal, Tried};
+use decisions::notice::Notice;
 use model::group::{Group, GroupId};
 use model::identity::PodUid;
 use model::pod::Pod;
@@ -112,9 +113,7 @@ impl Engine {
             self.gangs.ignored.clear();
         }
         if self.gangs.ignored.insert(id) {
-            let message = format!(
-                "pod group {name} is ignored and its pods are placed one by one, since the feature gate GenericWorkload is off"
-            );
+            let message = Notice::GroupIgnored { group: name.clone() }.to_string();
             self.outbox.announce(Announcement::GroupIgnored { pod: pod.clone(), message });
         }
     }

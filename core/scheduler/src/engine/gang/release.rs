@@ -1,6 +1,6 @@
 //! Gangs that are let go as wholes: a member could not be bound, those bound with it are too few, and the policy says so.
 //!
-//! When members are bound it is noted on them who was bound with whom. So a scheduler that is started meanwhile completes a gang
+//! When members are bound it is noted on them which were bound together. So a scheduler that is started meanwhile completes a gang
 //! if it can, and lets those go otherwise that were bound together; what was begun to be let go goes on to be.
 //!
 //! Invariant: only members that were bound together with the one that failed are let go, and only while their gang is not whole
@@ -56,7 +56,7 @@ impl Engine {
         }
     }
 
-    /// Those of these who are too few: all, or with enough other groups those whose own group has too few.
+    /// Those of these that are too few: all, or with enough other groups those whose own group has too few.
     fn short_of_others(&self, root: &Root, mut pods: Vec<Arc<Pod>>) -> Vec<Arc<Pod>> {
         if self.is_bound(root) {
             pods.retain(|pod| {
@@ -66,7 +66,7 @@ impl Engine {
         pods
     }
 
-    /// Those who were bound together before we began, if others were to be bound with them and wait, and they are too few without.
+    /// Members that were bound together before we began, if others were to be bound with them and wait, and they are too few without.
     /// Where a member came later, one may have been lost that was bound, and none is let go for that.
     fn cut_short(&self, root: &Root) -> Vec<Arc<Pod>> {
         let together = self.bound_last(root);
@@ -102,7 +102,7 @@ impl Engine {
         self.let_all_go(short);
     }
 
-    /// Lets those go with whom others are going that were bound with them.
+    /// Lets members go if others are going that were bound with them.
     pub(super) fn resume_release(&mut self, root: &Root) {
         let together = self.bound_last(root);
         if together.iter().any(|pod| pod.landing.as_ref().is_some_and(|landing| landing.is_over)) {
@@ -121,7 +121,7 @@ impl Engine {
         }
     }
 
-    /// Who is on the way with a member, if that is to be noted with its binding. Where too many are left out to be named, nothing is:
+    /// Which pods are on the way with a member, if that is to be noted with its binding. Where too many are left out to be named, nothing is:
     /// a scheduler that begins anew then lets no member go.
     pub(crate) fn bound_together(&self, uid: &PodUid) -> Option<Together> {
         let (flight, binding) = (self.gangs.flights.of(uid)?, self.bindings.get(uid)?);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cluster::groups::{Key, Root};
-use decisions::considering::{GangVerdict, Question, SeatsVerdict};
+use decisions::considering::{GangVerdict, SchedulingQuestion, SeatsVerdict};
 use decisions::gang::{Seated, Tried};
 use decisions::preempt::Nomination;
 use model::group::GroupId;
@@ -22,7 +22,7 @@ impl Engine {
         now: Timestamp,
         key: &Key,
         id: &GroupId,
-    ) -> Option<Question> {
+    ) -> Option<SchedulingQuestion> {
         self.gangs.tried = Tried::default();
         let root = Root::Composite(id.clone());
         let leaves = self.facts.groups.leaves_of(&root);
@@ -45,7 +45,7 @@ impl Engine {
             return None;
         }
         members.iter().for_each(|pod| self.watch_claims(pod));
-        Some(Question::Tree { root, members })
+        Some(SchedulingQuestion::Tree { root, members })
     }
 
     /// Sends the members of a tree on their way that have seats, or says why they have none.

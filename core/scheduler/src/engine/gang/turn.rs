@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use cluster::groups::{Key, Root};
 use decisions::certainty::Certainty;
-use decisions::considering::{GangVerdict, Question, SeatsVerdict};
+use decisions::considering::{GangVerdict, SchedulingQuestion, SeatsVerdict};
 use decisions::filters::FilterSet;
 use decisions::gang::{GangRefusal, Miss, Seated, Tried, importance, sort};
 use decisions::gang_reason::GangReason;
 use decisions::in_the_way::InTheWay;
+use decisions::not_bound::GangFell;
 use decisions::preempt::Nomination;
 use decisions::wake::{Wake, Wakes};
 use model::group::{Group, GroupId};
@@ -18,7 +19,6 @@ use model::timestamp::Timestamp;
 
 use crate::engine::{Announcement, Engine};
 use crate::life_cycles::flight::Flight;
-use crate::life_cycles::not_bound::GangFell;
 use crate::queue::Failure;
 use crate::write::WaitReason;
 
@@ -29,13 +29,13 @@ impl Engine {
         now: Timestamp,
         key: &Key,
         id: &GroupId,
-    ) -> Option<Question> {
+    ) -> Option<SchedulingQuestion> {
         self.gangs.tried = Tried::default();
         let root = &Root::Group(id.clone());
         let waiting = self.facts.groups.waiting(id).into_iter().flat_map(|members| members.keys());
         let (on_the_way, here): (Vec<&PodUid>, Vec<&PodUid>) =
             waiting.partition(|uid| self.bindings.has(uid));
-        // Who is being taken back counts again in a moment.
+        // A member that is being taken back counts again in a moment.
         let is_coming_back = on_the_way.iter().any(|uid| self.is_coming_back(uid));
         let mut members: Vec<Arc<Pod>> =
             here.into_iter().filter_map(|uid| self.facts.waiting.get(uid).cloned()).collect();
@@ -57,7 +57,7 @@ impl Engine {
         }
         members.iter().for_each(|pod| self.watch_claims(pod));
         let is_nominated = members.iter().any(|pod| self.plans.nominations.get(&pod.uid).is_some());
-        Some(Question::Gang { group, members, is_nominated })
+        Some(SchedulingQuestion::Gang { group, members, is_nominated })
     }
 
     /// Sends the members of a gang on their way that have seats, or says why they have none.
@@ -103,7 +103,7 @@ impl Engine {
         }
     }
 
-    /// Claims of members that have devices of no use to anybody give them back.
+    /// Claims of members that have devices of no use to any pod give them back.
     pub(super) fn ask_for_all(&mut self, in_the_way: &[(InTheWay, PodUid)]) {
         in_the_way.iter().for_each(|(one, user)| self.ask_for(one.clone(), Some(user.into())));
     }
@@ -140,7 +140,7 @@ impl Engine {
         self.leave_rest(now, key, group, &left);
     }
 
-    /// Puts members back for whom there was no room beside the others.
+    /// Puts members back for which there was no room beside the others.
     pub(super) fn leave_rest(&mut self, now: Timestamp, key: &Key, group: &Group, left: &[Arc<Pod>]) {
         if left.is_empty() {
             self.queue.remove(key);

@@ -5,13 +5,13 @@
 //! or gone, all are taken back.
 
 use cluster::groups::Root;
+use decisions::not_bound::GangFell;
 use model::group::GroupId;
 use model::identity::PodUid;
 use model::timestamp::Timestamp;
 
 use crate::engine::Engine;
 use crate::life_cycles::flight::Event;
-use crate::life_cycles::not_bound::GangFell;
 
 impl Engine {
     /// Keeps the seat of a member open that is about to be taken back, as long as it can be placed anew.
@@ -33,7 +33,7 @@ impl Engine {
         }
     }
 
-    /// Open seats are not filled: those who wait for that come back.
+    /// Open seats are not filled: those that wait for that come back.
     pub(super) fn close_seats(&mut self, now: Timestamp, id: &GroupId, why: GangFell) {
         let root = Root::Group(id.clone());
         if self.gangs.flights.get(&root).is_some_and(|flight| flight.vacant() > 0) {

@@ -1,4 +1,4 @@
-//! Less important pods make way for a gang: who goes is evicted, and the room is kept for every member until it is free.
+//! Less important pods make way for a gang: those that go are evicted, and the room is kept for every member until it is free.
 //!
 //! Invariant: no pod is evicted for a gang that has no seats with all of them gone. While some go, no others are asked to,
 //! as long as the gang fits once these are gone, and the gang is not tried again because one of several went.
@@ -242,7 +242,7 @@ impl Engine {
         plans.map(|(root, _)| root.clone()).collect()
     }
 
-    /// Wakes those whom a change could help. Of these that expected it, those who wait for more than that sleep on: each trial is a
+    /// Wakes the pods that a change could help. Of these that expected it, those that wait for more than that sleep on: each trial is a
     /// whole search. They are woken by the last that they wait for.
     pub(crate) fn wake_expecting(&mut self, now: Timestamp, wakes: Wakes, expecting: Vec<Root>) {
         if expecting.is_empty() {

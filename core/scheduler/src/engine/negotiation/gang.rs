@@ -6,6 +6,7 @@ use std::sync::Arc;
 use cluster::groups::Key;
 use decisions::giving_back::Why;
 use decisions::in_the_way::{InTheWay, Remedy};
+use decisions::notice::Notice;
 use decisions::pod::Choice;
 use model::identity::PodUid;
 use model::pod::Pod;
@@ -46,7 +47,7 @@ impl Engine {
     }
 
     /// The members that drivers are asked for before the others, if not all are asked for at once: as many as the gang
-    /// still needs. Those who have everything count.
+    /// still needs. Those that have everything count.
     fn asked_first(
         &self,
         key: &Key,
@@ -71,9 +72,9 @@ impl Engine {
         if pod.node.is_some() || self.negotiations.waits.get(&pod.uid) == Some(&wait) {
             return;
         }
-        let message = format!("pod {} of its group is {wait}", other.id.name);
-        self.negotiations.waits.insert(pod.uid.clone(), wait);
-        self.note_wait(pod, message);
+        self.negotiations.waits.insert(pod.uid.clone(), wait.clone());
+        let notice = Notice::MemberWaits { member: other.id.name.clone(), wait };
+        self.note_wait(pod, notice.to_string());
     }
 
     /// A gang has no seats: it gives back what it has, and rests before it negotiates again.

@@ -36,7 +36,7 @@ impl Engine {
             if self.bindings.has(&uid) || !self.queue.is_gated(&self.facts.groups.key_of(&pod)) {
                 continue;
             }
-            // It may be given something yet, by who has not heard of it.
+            // It may be given something yet, by a driver that has not heard of it.
             self.watch_claims(&pod);
             self.give_back_all(&[pod]);
         }

@@ -12,7 +12,7 @@ use model::timestamp::Timestamp;
 use crate::engine::Engine;
 use crate::write::{WaitReason, Write};
 
-/// How long drivers may take before it is worth a write to tell who waits for them.
+/// How long drivers may take before it is worth a write to tell which pods wait for them.
 const ANSWERS_WITHIN_MS: i64 = 1_000;
 
 /// Sentences that have yet to be written.

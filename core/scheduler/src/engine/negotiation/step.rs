@@ -65,7 +65,7 @@ impl Engine {
             state.is_some_and(|state| state.control.leaving) || self.bindings.is_given_up(&id)
         };
         let selected = self.plans.selections.of(&pod.uid);
-        // Who gives devices elsewhere than on the node that was chosen would do so again.
+        // A driver that gives devices elsewhere than on the node that was chosen would do so again.
         let is_elsewhere = |one: &InTheWay| {
             let state = self.facts.claims.get(&one.claim).filter(|state| self.facts.is_of_driver(state));
             state.is_some() && selected.is_some_and(|node| !self.facts.is_usable_at(&one.claim, node))
@@ -100,7 +100,7 @@ impl Engine {
     fn tell(&mut self, pod: &Arc<Pod>, pending: &[Pending], wanted: Say) -> Option<NodeName> {
         let known = self.facts.context(pod);
         let lacking = unanswered(known, pending);
-        // Who is on a node has been told of by those who look after such pods.
+        // Of a pod that is on a node drivers are told by the controllers that look after such pods.
         let selected = wanted.selected.clone().or_else(|| pod.node.clone());
         let awaited = if selected.is_some() { pending.iter().collect() } else { lacking };
         let wait = Wait {

@@ -5,11 +5,11 @@
 
 mod nominations;
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use cluster::groups::Key;
 use decisions::certainty::Certainty;
+use decisions::not_bound::NotBound;
 use decisions::pod::PodRefusal;
 use decisions::preempt::{Attempt, Candidate, Nomination, planned};
 use decisions::preemption::PodPreemption;
@@ -21,7 +21,6 @@ use model::timestamp::Timestamp;
 
 use crate::engine::turn::Refused;
 use crate::engine::{Announcement, Engine};
-use crate::life_cycles::not_bound::NotBound;
 use crate::outbox::Owner;
 use crate::queue::Failure;
 use crate::write::{Preemptor, Write, WriteOutcome};
@@ -212,9 +211,6 @@ fn failure(refusal: &PodRefusal, wakes_on: Wakes) -> Failure {
 
 /// Why a pod has no place, and what came of preemption.
 fn told(refusal: &PodRefusal, preemption: Option<&PodPreemption>) -> Refused {
-    let mut message = refusal.to_string();
-    if let Some(preemption) = preemption {
-        let _ = write!(message, " preemption: {preemption}");
-    }
+    let message = refusal.with_preemption(preemption);
     Refused { meaning: refusal.meaning(preemption), message, filters: refusal.filters() }
 }

@@ -1,4 +1,4 @@
-//! Nominees: pods for which room is being made on a node, and who has to leave it to them.
+//! Nominees: pods for which room is being made on a node, and which pods have to leave it to them.
 //!
 //! Invariant: the devices that are planned for a nominee are in the ledger under holders of its own, except while a pod is
 //! looked at to which they do not matter: the nominee itself, and pods that are more important.
@@ -51,7 +51,7 @@ impl Engine {
         self.plans.nominations.insert(nomination);
     }
 
-    /// Keeps no room for a pod any more, since it went to a node, or to none, and tells who that could help.
+    /// Keeps no room for a pod any more, since it went to a node, or to none, and tells which changes could help others.
     pub(crate) fn end_nomination(&mut self, uid: &str, went_to: Option<&NodeName>) -> Wakes {
         let Some(nomination) = self.plans.nominations.remove(uid) else { return Wakes::NONE };
         self.facts.claims.give_back(&nomination.planned);

@@ -6,7 +6,7 @@ use model::volume::VolumeClaimId;
 
 /// What is written for a pod before it is bound.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Part {
+pub enum BindingPart {
     /// A claim of the pod.
     Claim(ClaimId),
     /// The claim that is made for what the pod asks for by name.
@@ -17,12 +17,13 @@ pub(crate) enum Part {
     Volume(VolumeClaimId),
 }
 
-impl Part {
+impl BindingPart {
     /// The claim, if it is one of the pod.
+    #[must_use]
     pub fn claim(&self) -> Option<&ClaimId> {
         match self {
-            Part::Claim(claim) => Some(claim),
-            Part::MadeClaim | Part::Note(_) | Part::Volume(_) => None,
+            BindingPart::Claim(claim) => Some(claim),
+            BindingPart::MadeClaim | BindingPart::Note(_) | BindingPart::Volume(_) => None,
         }
     }
 }
