@@ -39,7 +39,7 @@ fn wishes(write: &Write) -> Vec<Wish<'_>> {
         Write::SelectNode { pod, node, .. } => one(&**pod, &**node, Stage::Asked),
         Write::MakeClaim { uid, allocation, .. } => {
             let pools = allocation.grants.iter().map(|grant| &*grant.device.pool);
-            pools.map(|node| Wish { pod: &**uid, node, stage: Stage::Devices }).collect()
+            pools.map(|node| Wish { pod: uid, node, stage: Stage::Devices }).collect()
         }
         Write::Allocate { consumers, allocation, .. } => {
             let pools = || allocation.grants.iter().map(|grant| &*grant.device.pool);
