@@ -16,12 +16,12 @@ struct Wish<'w> {
     /// The uid of the pod.
     pod: &'w str,
     node: &'w str,
-    stage: Stage,
+    stage: WishStage,
 }
 
 /// How far a pod is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Stage {
+enum WishStage {
     /// A driver's controller is asked for devices on the node, or a volume is to be made for it.
     Asked,
     /// It gets devices there.
@@ -34,16 +34,16 @@ enum Stage {
 fn wishes(write: &Write) -> Vec<Wish<'_>> {
     let one = |pod, node, stage| vec![Wish { pod, node, stage }];
     match write {
-        Write::Bind { uid, node, .. } => one(&**uid, &**node, Stage::Bind),
-        Write::Negotiate { uid, selected: Some(node), .. } => one(&**uid, &**node, Stage::Asked),
-        Write::SelectNode { pod, node, .. } => one(&**pod, &**node, Stage::Asked),
+        Write::Bind { uid, node, .. } => one(&**uid, &**node, WishStage::Bind),
+        Write::Negotiate { uid, selected: Some(node), .. } => one(&**uid, &**node, WishStage::Asked),
+        Write::SelectNode { pod, node, .. } => one(&**pod, &**node, WishStage::Asked),
         Write::MakeClaim { uid, allocation, .. } => {
             let pools = allocation.grants.iter().map(|grant| &*grant.device.pool);
-            pools.map(|node| Wish { pod: &**uid, node, stage: Stage::Devices }).collect()
+            pools.map(|node| Wish { pod: uid, node, stage: WishStage::Devices }).collect()
         }
         Write::Allocate { consumers, allocation, .. } => {
             let pools = || allocation.grants.iter().map(|grant| &*grant.device.pool);
-            let wish = |pod| pools().map(move |node| Wish { pod, node, stage: Stage::Devices });
+            let wish = |pod| pools().map(move |node| Wish { pod, node, stage: WishStage::Devices });
             consumers.iter().flat_map(|consumer| wish(&*consumer.uid)).collect()
         }
         _ => Vec::new(),
@@ -59,11 +59,11 @@ impl World {
                 continue;
             };
             // The one that bound a pod by hand answers for where the pod is.
-            if stage == Stage::Devices && !pod.spec.node_name.is_empty() {
+            if stage == WishStage::Devices && !pod.spec.node_name.is_empty() {
                 continue;
             }
-            let is_new = is_deciding && (stage != Stage::Bind || is_bound_at_once(pod));
-            if is_new || stage == Stage::Bind {
+            let is_new = is_deciding && (stage != WishStage::Bind || is_bound_at_once(pod));
+            if is_new || stage == WishStage::Bind {
                 found.push((Arc::clone(pod), node, is_new));
             }
         }
