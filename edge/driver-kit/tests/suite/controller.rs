@@ -258,7 +258,7 @@ async fn who_lost_the_lease_gives_nothing_any_more_and_says_so() {
     assert_eq!(given(&connection, "a").await, "one");
     let leases = Resource::<Lease>::named("leases").within("kube-system");
     let body = json!({ "spec": { "holderIdentity": "another" } });
-    connection.patch(&leases, DRIVER, &client::Patch::Merge, &body).await.done().expect("a lease");
+    connection.patch(&leases, DRIVER, &Patch::Merge, &body).await.done().expect("a lease");
     timeout(Duration::from_secs(10), control.lost()).await.expect("it notices");
     let calls = one.calls();
     ask(&connection, "b", Some("Immediate")).await;
