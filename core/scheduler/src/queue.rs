@@ -200,6 +200,16 @@ impl Queue {
         self.put(waiting);
     }
 
+    /// Says of a pod that was taken that it is held back: something that it needs went meanwhile.
+    pub fn hold_back(&mut self, key: &Key) {
+        self.heard.end(key);
+        let Some(mut waiting) = self.take(key) else { return };
+        waiting.attempts = waiting.attempts.saturating_sub(1);
+        waiting.place = Place::Gated;
+        self.moved(Station::Gated, Cause::Added);
+        self.put(waiting);
+    }
+
     /// Takes the next pod about which it takes long to decide.
     pub fn next_undecided(&mut self) -> Option<Key> {
         let key = self.undecided.first()?.key.clone();

@@ -216,7 +216,7 @@ impl Engine {
     }
 
     /// Whether something else has to be done before the pod may be placed.
-    fn is_gated(&mut self, pod: &Pod, profile: &Profile) -> bool {
+    pub(super) fn is_gated(&mut self, pod: &Pod, profile: &Profile) -> bool {
         let lacks_claims = profile.filters.has(Filter::Devices) && self.lacks_claims(pod);
         lacks_claims || (profile.heeds_gates && !pod.gates.is_empty())
     }

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use cluster::change::Change;
+use model::group::Disruption;
 use model::pod::{ClaimSource, Pod, PodClaim};
 use scheduler::write::{WaitReason, Write};
 
-use crate::gangs::{group, member, racks};
+use crate::gangs::{applied, gang, gang_world, group, member, member_of, node_in, racks};
 use crate::world::{World, claim, gpu_class, gpus, node, pod, world};
 
 /// What is noted on pods, in order, once nothing more is to be done at this time.
@@ -147,4 +148,57 @@ fn many_pods_that_are_held_back_are_told_a_few_at_a_time() {
         turns += 1;
     }
     assert_eq!((world.told.len(), turns), (200, 4));
+}
+
+#[test]
+fn no_room_is_made_for_a_gang_while_a_claim_of_a_member_is_gone() {
+    let mut world = gang_world();
+    world.lingering = true;
+    world.fact(gpu_class());
+    world.fact(node_in("r0", "a", 4_000));
+    world.fact(gpus("a", &["gpu"]));
+    world.add_claim(claim("x"));
+    world.add_pod(pod("x", 100, &["x"]));
+    world.settle();
+    world.fact(applied(gang("urgent", 2, 10, Disruption::Single)));
+    for name in ["u0", "u1"] {
+        world.add_claim(claim(name));
+        world.add_pod(member_of("urgent", 10, pod(name, 100, &[name])));
+    }
+    world.add_pod(member_of("urgent", 10, pod("u2", 100, &[])));
+    world.remove_claim("u0");
+    world.settle();
+    let nominated = |world: &World| ["u0", "u1", "u2"].map(|pod| world.nominated(pod).is_some());
+    assert_eq!(nominated(&world), [false; 3], "{:?}", world.told);
+    world.add_claim(claim("u0"));
+    world.settle();
+    assert!(nominated(&world).contains(&true), "its claim is there again: {:?}", world.told.last());
+}
+
+#[test]
+fn room_is_kept_no_longer_for_a_gang_that_is_told_what_a_new_member_lacks() {
+    let mut world = gang_world();
+    world.lingering = true;
+    world.fact(gpu_class());
+    world.fact(node_in("r0", "a", 4_000));
+    world.fact(gpus("a", &["gpu"]));
+    world.add_claim(claim("x"));
+    world.add_pod(pod("x", 100, &["x"]));
+    world.settle();
+    world.fact(applied(gang("urgent", 1, 10, Disruption::Single)));
+    world.add_claim(claim("u0"));
+    world.add_pod(member_of("urgent", 10, pod("u0", 100, &["u0"])));
+    world.settle();
+    assert_eq!(world.nominated("u0").as_deref(), Some("a"));
+    world.add_pod(member_of("urgent", 10, pod("u1", 100, &["missing"])));
+    world.settle();
+    assert_eq!(world.nominated("u0").as_deref(), Some("a"), "the claim may turn up in a moment");
+    world.later(6);
+    world.settle();
+    assert_eq!(world.nominated("u0"), None, "{:?}", world.told.last());
+    world.let_go("x");
+    world.add_claim(claim("less"));
+    world.add_pod(Pod { priority: 5, ..pod("less", 100, &["less"]) });
+    world.settle();
+    assert_eq!(world.devices_of("less"), ["gpu"]);
 }

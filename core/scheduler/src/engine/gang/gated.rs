@@ -1,7 +1,8 @@
 //! Pods that are held back until something exists, by themselves or with their gang: they are told what that is.
 //!
 //! Invariant: each pod is told once of each thing that it lacks, and nothing if that turns up in time. A pod may be heard of before
-//! what was made ahead of it, and what a controller makes takes a while. Facts alone write nothing: it is said with a turn.
+//! what was made ahead of it, and what a controller makes takes a while. Facts alone write nothing: it is said with a turn. When it is
+//! said, no room is kept any more for the gang.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -119,7 +120,7 @@ impl Engine {
                 }
             };
             let together = root.as_ref().and_then(|root| self.lack_of_gang(root, &pods));
-            let mut later = None;
+            let (mut later, mut is_lacking) = (None, false);
             for pod in pods {
                 let is_told_otherwise =
                     !pod.gates.is_empty() || pod.node.is_some() || self.bindings.has(&pod.uid);
@@ -132,7 +133,12 @@ impl Engine {
                     later = Some(later.map_or(due, |time: Timestamp| time.min(due)));
                     continue;
                 }
+                is_lacking = true;
                 self.tell_lack(&key, pod, lack);
+            }
+            if let Some(root) = root.filter(|_| is_lacking) {
+                // It would not be looked at when the room is free, and others could use it meanwhile.
+                self.free_room_of(&root);
             }
             if let Some(due) = later {
                 self.gangs.gated.put(&key, since, due);

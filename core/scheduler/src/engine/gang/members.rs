@@ -35,6 +35,28 @@ impl Engine {
         }
     }
 
+    /// Holds back a gang or a tree that was taken from the queue, if a claim that a member names went since; says whether it did. The
+    /// room for it was freed when the claim went.
+    pub(super) fn hold_back_without_claims(
+        &mut self,
+        now: Timestamp,
+        key: &Key,
+        members: &[Arc<Pod>],
+    ) -> bool {
+        let mut is_held_back = false;
+        for pod in members {
+            let Some(profile) = self.settings.profile(pod).cloned() else { continue };
+            if self.is_gated(pod, &profile) {
+                self.enqueue(now, pod, true);
+                is_held_back = true;
+            }
+        }
+        if is_held_back {
+            self.queue.hold_back(key);
+        }
+        is_held_back
+    }
+
     /// Takes in what happened to a group. While there is none of a name, its members wait.
     pub(crate) fn fold_group(&mut self, now: Timestamp, change: GroupChange) -> Wakes {
         let (group, is_loss) = match &change {

@@ -48,6 +48,9 @@ impl Engine {
             self.queue.put_back(key, Failure::Failed, now);
             return None;
         }
+        if self.hold_back_without_claims(now, key, &members) {
+            return None;
+        }
         sort(&mut members);
         if members.iter().any(|pod| self.facts.wants_devices(pod))
             && let Some(until) = self.bindings.rivals.stands_back(now, key)
