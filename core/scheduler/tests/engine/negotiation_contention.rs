@@ -495,7 +495,7 @@ fn competition(drivers: &[&str]) -> (usize, Vec<&'static str>) {
                     About::Pod { id, .. } | About::Context { id, .. } => id.name.to_string(),
                     // A claim is named like its pod, but for the first letter.
                     About::Claim(id) => format!("p{}", &id.name[1..]),
-                    other => panic!("nothing is to be written about {other:?}"),
+                    other => unreachable!("nothing is to be written about {other:?}"),
                 };
                 writes.entry(pod).or_default().push(write.name());
                 let outcome = world.apply(&write);
