@@ -3,7 +3,11 @@
 //! Whoever decides may think pods away, put them on nodes, take devices and give them back, and has no other way to change a fact.
 //!
 //! Invariant: what a trial does is undone when it is rewound, the last thing first, and when it is dropped nothing of it is left.
-//! Answers about nodes that others keep are not touched: nothing has changed.
+//! Answers about nodes that others keep are not touched: nothing has changed. Debug builds keep what each step changes as it was
+//! before, and compare it when the step is undone.
+
+#[cfg(debug_assertions)]
+mod before;
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -14,17 +18,18 @@ use model::volume::VolumeClaimId;
 
 use crate::claims::Held;
 use crate::facts::Facts;
-#[cfg(debug_assertions)]
-use crate::ledger::Ledger;
 use crate::volumes::VolumePlan;
+#[cfg(debug_assertions)]
+use before::Before;
 
 /// Facts that can be changed for a moment.
 #[derive(Debug)]
 pub struct Trial<'f> {
     facts: &'f mut Facts,
     done: Vec<Done>,
+    /// What each of these changed, as it was before.
     #[cfg(debug_assertions)]
-    ledger: Option<Ledger>,
+    before: Vec<Before>,
 }
 
 /// What was done, so that it can be undone.
@@ -32,9 +37,9 @@ pub struct Trial<'f> {
 enum Done {
     Took(Vec<Held>),
     GaveBack(Vec<Held>),
-    Seated(PodUid),
+    Seated(Arc<Pod>),
     Unseated(Arc<Pod>),
-    Reseated(PodUid),
+    Reseated(Arc<Pod>),
     Planned(PodUid, VolumeClaimId),
 }
 
@@ -57,7 +62,7 @@ impl<'f> Trial<'f> {
             facts,
             done: Vec::new(),
             #[cfg(debug_assertions)]
-            ledger: None,
+            before: Vec::new(),
         }
     }
 
@@ -69,10 +74,35 @@ impl<'f> Trial<'f> {
 
     /// Undoes what was done since a moment.
     pub fn rewind(&mut self, Mark(mark): Mark) {
-        while self.done.len() > mark
-            && let Some(done) = self.done.pop()
-        {
-            self.undo(done);
+        while self.done.len() > mark {
+            self.rewind_one();
+        }
+    }
+
+    /// Undoes what was done last.
+    fn rewind_one(&mut self) {
+        let Some(done) = self.done.pop() else { return };
+        #[cfg(debug_assertions)]
+        let (step, before) = (done.clone(), self.before.pop());
+        self.undo(done);
+        #[cfg(debug_assertions)]
+        assert_eq!(before, Some(self.before(&step)), "what is undone leaves nothing: {step:?}");
+    }
+
+    /// Writes down what is about to be done.
+    fn note(&mut self, done: Done) {
+        #[cfg(debug_assertions)]
+        self.before.push(self.before(&done));
+        self.done.push(done);
+    }
+
+    /// What a step changes, as it is now.
+    #[cfg(debug_assertions)]
+    fn before(&self, done: &Done) -> Before {
+        match done {
+            Done::Took(held) | Done::GaveBack(held) => Before::devices(held, self.facts),
+            Done::Seated(pod) | Done::Unseated(pod) | Done::Reseated(pod) => Before::pod(pod, self.facts),
+            Done::Planned(_, claim) => Before::plan(claim, self.facts),
         }
     }
 
@@ -81,14 +111,12 @@ impl<'f> Trial<'f> {
         if held.is_empty() {
             return;
         }
-        self.note_ledger();
-        self.facts.claims.take(held);
         // Whoever undoes by itself what it did last leaves nothing to be undone.
         if matches!(self.done.last(), Some(Done::GaveBack(last)) if last == held) {
-            self.done.pop();
-        } else {
-            self.done.push(Done::Took(held.to_vec()));
+            return self.rewind_one();
         }
+        self.note(Done::Took(held.to_vec()));
+        self.facts.claims.take(held);
     }
 
     /// Gives devices back.
@@ -96,19 +124,17 @@ impl<'f> Trial<'f> {
         if held.is_empty() {
             return;
         }
-        self.note_ledger();
-        self.facts.claims.give_back(held);
         if matches!(self.done.last(), Some(Done::Took(last)) if last == held) {
-            self.done.pop();
-        } else {
-            self.done.push(Done::GaveBack(held.to_vec()));
+            return self.rewind_one();
         }
+        self.note(Done::GaveBack(held.to_vec()));
+        self.facts.claims.give_back(held);
     }
 
     /// Puts a pod that is on no node on the one that it names.
     pub fn seat(&mut self, pod: Arc<Pod>) {
         debug_assert!(!self.facts.nodes.has_pod(&pod.uid), "pod {} is on a node already", pod.id);
-        self.done.push(Done::Seated(pod.uid.clone()));
+        self.note(Done::Seated(pod.clone()));
         self.facts.groups.seat(&pod);
         self.facts.nodes.apply_pod(pod);
     }
@@ -121,20 +147,20 @@ impl<'f> Trial<'f> {
         if !is_known {
             return None;
         }
+        self.note(Done::Unseated(pod.clone()));
         self.facts.nodes.remove_pod(uid);
-        self.done.push(Done::Unseated(pod.clone()));
         Some(pod)
     }
 
     /// Puts a pod back on the node that it was taken off.
     pub fn reseat(&mut self, pod: Arc<Pod>) {
-        self.done.push(Done::Reseated(pod.uid.clone()));
+        self.note(Done::Reseated(pod.clone()));
         self.facts.nodes.apply_pod(pod);
     }
 
     /// Plans a volume for a pod.
     pub fn plan(&mut self, pod: &PodUid, plan: &VolumePlan) {
-        self.done.push(Done::Planned(pod.clone(), plan.claim.id.clone()));
+        self.note(Done::Planned(pod.clone(), plan.claim.id.clone()));
         Arc::make_mut(&mut self.facts.volumes).plan(pod, plan);
     }
 
@@ -143,33 +169,23 @@ impl<'f> Trial<'f> {
             Done::Planned(pod, claim) => Arc::make_mut(&mut self.facts.volumes).unplan(&pod, &claim),
             Done::Took(held) => self.facts.claims.give_back(&held),
             Done::GaveBack(held) => self.facts.claims.take(&held),
-            Done::Seated(uid) => {
-                self.facts.groups.unseat(&uid);
-                self.facts.nodes.remove_pod(&uid);
+            Done::Seated(pod) => {
+                self.facts.groups.unseat(&pod.uid);
+                self.facts.nodes.remove_pod(&pod.uid);
             }
             Done::Unseated(pod) => {
                 self.facts.nodes.apply_pod(pod);
             }
-            Done::Reseated(uid) => {
-                self.facts.nodes.remove_pod(&uid);
+            Done::Reseated(pod) => {
+                self.facts.nodes.remove_pod(&pod.uid);
             }
         }
-    }
-
-    /// Keeps a copy of who holds what, to compare when everything is undone.
-    fn note_ledger(&mut self) {
-        #[cfg(debug_assertions)]
-        self.ledger.get_or_insert_with(|| self.facts.claims.ledger().clone());
     }
 }
 
 impl Drop for Trial<'_> {
     fn drop(&mut self) {
         self.rewind(Mark(0));
-        #[cfg(debug_assertions)]
-        if let Some(before) = &self.ledger {
-            debug_assert!(*before == *self.facts.claims.ledger(), "a trial that ended holds nothing");
-        }
     }
 }
 
@@ -225,6 +241,19 @@ mod tests {
         }
         assert_eq!(pods(&facts), ["there"]);
         assert_eq!(*facts.claims.ledger(), before);
+    }
+
+    #[test]
+    #[cfg(debug_assertions)]
+    #[should_panic(expected = "what is undone leaves nothing")]
+    fn a_step_that_cannot_be_undone_is_noticed_at_a_mark() {
+        let mut facts = facts();
+        facts.claims.take(&held("one", "gpu-1"));
+        let mut trial = Trial::new(&mut facts);
+        let mark = trial.mark();
+        // It holds the device already, and would give it back.
+        trial.take(&held("one", "gpu-1"));
+        trial.rewind(mark);
     }
 
     #[test]

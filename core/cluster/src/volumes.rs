@@ -257,6 +257,12 @@ impl Volumes {
         self.plans.get(claim).map(|planned| &planned.choice)
     }
 
+    /// The same with the pods that it is for.
+    #[cfg(debug_assertions)]
+    pub(crate) fn plan_of(&self, claim: &VolumeClaimId) -> Option<(VolumeChoice, BTreeSet<PodUid>)> {
+        self.plans.get(claim).map(|planned| (planned.choice.clone(), planned.pods.clone()))
+    }
+
     /// The claim that is about to get a volume.
     #[must_use]
     pub fn planned_for(&self, volume: &str) -> Option<&VolumeClaimId> {

@@ -4,10 +4,11 @@
 //! | | Shown | Answered |
 //! |---|---|---|
 //! | Decided | Seen | Written |
-//! | Seen | Seen | over |
-//! | Written | over | Written |
+//! | Seen | Seen | Over |
+//! | Written | Over | - |
+//! | Over | - | - |
 //!
-//! A write that is not answered may be carried out again. So what the API has shown meanwhile does not end it.
+//! A write that is not answered may be carried out again. So what the API has shown meanwhile does not end it. It is answered once.
 
 use model::identity::ClaimUid;
 use std::sync::Arc;
@@ -32,6 +33,8 @@ enum DecisionStage {
     Seen,
     /// The write is answered, and the API has yet to show it.
     Written,
+    /// The write is answered, and the API has shown it.
+    Over,
 }
 
 /// What the API told.
@@ -50,20 +53,27 @@ impl Decision {
 
     /// Goes on, and says whether it is over.
     pub fn step(&mut self, event: Event) -> bool {
-        match step(self.stage, event) {
-            Some(stage) => self.stage = stage,
-            None => return true,
-        }
-        false
+        let next = step(self.stage, event);
+        debug_assert!(
+            next.is_some(),
+            "the allocation of claim {:?} was {:?} and was told {event:?}",
+            self.uid,
+            self.stage
+        );
+        self.stage = next.unwrap_or(self.stage);
+        self.stage == DecisionStage::Over
     }
 }
 
-/// The stage after an event; none when it is over.
+/// The stage after an event; none where it cannot happen.
 fn step(stage: DecisionStage, event: Event) -> Option<DecisionStage> {
     match (stage, event) {
         (DecisionStage::Decided | DecisionStage::Seen, Event::Shown) => Some(DecisionStage::Seen),
-        (DecisionStage::Decided | DecisionStage::Written, Event::Answered) => Some(DecisionStage::Written),
-        (DecisionStage::Seen, Event::Answered) | (DecisionStage::Written, Event::Shown) => None,
+        (DecisionStage::Decided, Event::Answered) => Some(DecisionStage::Written),
+        (DecisionStage::Seen, Event::Answered) | (DecisionStage::Written, Event::Shown) => {
+            Some(DecisionStage::Over)
+        }
+        (DecisionStage::Written, Event::Answered) | (DecisionStage::Over, _) => None,
     }
 }
 
@@ -76,11 +86,21 @@ mod tests {
         let rows = include_str!("decision.rs").lines().filter_map(|line| line.strip_prefix("//! | "));
         let rows: Vec<Vec<&str>> =
             rows.map(|row| row.split(" | ").map(|cell| cell.trim_matches(['|', ' '])).collect()).collect();
-        let stages = [DecisionStage::Decided, DecisionStage::Seen, DecisionStage::Written];
+        let stages =
+            [DecisionStage::Decided, DecisionStage::Seen, DecisionStage::Written, DecisionStage::Over];
         assert_eq!(rows.len(), stages.len() + 1);
         for (stage, row) in stages.into_iter().zip(&rows[1..]) {
-            let after = |event| step(stage, event).map_or("over".to_owned(), |next| format!("{next:?}"));
+            let after = |event| step(stage, event).map_or("-".to_owned(), |next| format!("{next:?}"));
             assert_eq!(row[..], [format!("{stage:?}"), after(Event::Shown), after(Event::Answered)]);
         }
+    }
+
+    #[test]
+    #[cfg(debug_assertions)]
+    #[should_panic(expected = "was Written and was told Answered")]
+    fn a_write_is_answered_once() {
+        let mut decision = Decision::new(&"uid".into(), Allocated { nodes: None, held: Vec::new() });
+        assert!(!decision.step(Event::Answered));
+        decision.step(Event::Answered);
     }
 }

@@ -1,7 +1,8 @@
 //! Claims that stand in the way of their own pod: they have devices, no other pod uses them, and the devices are where the pod
 //! cannot go.
 //!
-//! One claim at a time gives its devices back, and only if that lets the pod onto a node.
+//! One claim at a time gives its devices back, and only if that lets the pod onto a node: one that a claim which keeps its devices
+//! rules out stays ruled out.
 
 use std::sync::Arc;
 
@@ -25,19 +26,18 @@ impl Cycle<'_> {
         claims: &PodClaims,
         candidates: &[NodeIdx],
     ) -> Option<InTheWay> {
-        let gives_back = |state: &&Arc<ClaimState>| self.gives_back(Why::BlocksOwnPod, &state.wish.id, pod);
-        let idle: Vec<&Arc<ClaimState>> = claims.settled.iter().filter(gives_back).collect();
+        let gives_back = |state: &Arc<ClaimState>| self.gives_back(Why::BlocksOwnPod, &state.wish.id, pod);
+        let (idle, kept): (Vec<_>, Vec<_>) = claims.settled.iter().cloned().partition(gives_back);
         if idle.is_empty() {
             return None;
         }
-        let open = PodClaims { settled: Vec::new(), ..claims.clone() };
+        let open = PodClaims { settled: kept, ..claims.clone() };
         if !claims.pending.is_empty() || idle.iter().any(|state| self.facts.is_of_driver(state)) {
-            let idle: Vec<Arc<ClaimState>> = idle.into_iter().cloned().collect();
             return self.one_in_the_way(pod, &idle, &open, candidates);
         }
         for at in candidates {
             let node = node_of(self.facts.nodes.get(*at)).clone();
-            let away = |state: &&&Arc<ClaimState>| !state.is_usable_on(&node);
+            let away = |state: &&Arc<ClaimState>| !state.is_usable_on(&node);
             let Some(state) = idle.iter().find(away) else { continue };
             // Of no use if the pod's other claims find no devices there.
             if self.devices_on(&node, &open).is_ok() {
@@ -50,7 +50,7 @@ impl Cycle<'_> {
 
     /// One of the claims whose devices keep a pod off nodes that would do otherwise, or are of no use to it as things stand. Which
     /// one follows from the pod and the state of its claims only, and is another the next time: to ask for the same one over and
-    /// over may lead nowhere.
+    /// over may lead nowhere. The claims that are open here are those that have no devices yet, and those that keep theirs.
     pub(crate) fn one_in_the_way(
         &mut self,
         pod: &Pod,
@@ -59,13 +59,14 @@ impl Cycle<'_> {
         candidates: &[NodeIdx],
     ) -> Option<InTheWay> {
         let mut away: Vec<&Arc<ClaimState>> = Vec::new();
-        let mut is_refused = false;
+        let mut is_ruled_out = false;
         for at in candidates {
             let node = node_of(self.facts.nodes.get(*at)).clone();
             let there: Vec<_> = idle.iter().filter(|state| !state.is_usable_on(&node)).collect();
-            if there.iter().any(|state| self.is_refused(pod, state, &node.name)) {
-                // The driver would give the claim nothing on that node.
-                is_refused = true;
+            let is_refused = there.iter().any(|state| self.is_refused(pod, state, &node.name));
+            if is_refused || open.settled.iter().any(|kept| !kept.is_usable_on(&node)) {
+                // The driver would give the claim nothing on that node, or another claim keeps the pod off it.
+                is_ruled_out = true;
                 continue;
             }
             // Of no use if the pod's other claims find no devices there.
@@ -73,7 +74,7 @@ impl Cycle<'_> {
                 away.extend(there);
             }
         }
-        if away.is_empty() && is_refused && self.is_chosen_and_full(pod, idle, open, candidates) {
+        if away.is_empty() && is_ruled_out && self.is_chosen_and_full(pod, idle, open, candidates) {
             // If no pod can be preempted on the chosen node, all that was given to the pod is given back.
             return None;
         }
@@ -103,8 +104,8 @@ impl Cycle<'_> {
         entries.any(|entry| context.answers.get(&entry.name).is_some_and(|refused| refused.contains(&**node)))
     }
 
-    /// Whether drivers gave all of these claims devices on the node that was chosen for a single pod, and it is none of those that would
-    /// do otherwise, and may still give the others there: it was chosen because other pods can be preempted there.
+    /// Whether all claims of a single pod that have devices can be used on the node that was chosen for it, and it is none of those that
+    /// would do otherwise, and drivers may still give the others there: it was chosen because other pods can be preempted there.
     fn is_chosen_and_full(
         &self,
         pod: &Pod,
@@ -116,6 +117,7 @@ impl Cycle<'_> {
         let Some(at) = chosen.and_then(|chosen| self.facts.nodes.find(chosen)) else { return false };
         let node = node_of(self.facts.nodes.get(at));
         let is_open = open.pending.iter().all(|pending| pending.refuses(node).is_none());
-        is_open && !candidates.contains(&at) && idle.iter().all(|state| state.is_usable_on(node))
+        let mut settled = idle.iter().chain(&open.settled);
+        is_open && !candidates.contains(&at) && settled.all(|state| state.is_usable_on(node))
     }
 }

@@ -8,9 +8,10 @@
 //! | | Begin | Choose | Leave | Fail |
 //! |---|---|---|---|---|
 //! | Open | Open | Open | Open | Resting |
-//! | Resting | Open | - | - | - |
+//! | Resting | Open | Resting | Resting | Resting |
 //!
-//! A round that rests begins again when its time is over, and not before.
+//! A round that rests begins again when its time is over, and not before. What happens meanwhile is late: a pod is refused again while it
+//! rests, or one on a node is told where it is. It neither ends the rest nor makes it longer.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -59,25 +60,25 @@ enum Event {
     Fail { rests_until: Timestamp },
 }
 
-/// The stage after an event; none if it means nothing then.
-fn step(stage: &RoundStage, event: Event) -> Option<RoundStage> {
+/// The stage after an event; every event can happen in every stage.
+fn step(stage: &RoundStage, event: Event) -> RoundStage {
     match (stage, event) {
         (RoundStage::Open { tried, last }, Event::Begin) => {
-            Some(RoundStage::Open { tried: tried.clone(), last: last.clone() })
+            RoundStage::Open { tried: tried.clone(), last: last.clone() }
         }
         (RoundStage::Open { tried, .. }, Event::Choose(node)) => {
             let mut tried = tried.clone();
             tried.insert(node.clone());
-            Some(RoundStage::Open { tried, last: Some(node) })
+            RoundStage::Open { tried, last: Some(node) }
         }
         (RoundStage::Open { tried, .. }, Event::Leave) => {
-            Some(RoundStage::Open { tried: tried.clone(), last: None })
+            RoundStage::Open { tried: tried.clone(), last: None }
         }
-        (RoundStage::Open { .. }, Event::Fail { rests_until }) => Some(RoundStage::Resting(rests_until)),
-        (RoundStage::Resting(_), Event::Begin) => {
-            Some(RoundStage::Open { tried: BTreeSet::new(), last: None })
+        (RoundStage::Open { .. }, Event::Fail { rests_until }) => RoundStage::Resting(rests_until),
+        (RoundStage::Resting(_), Event::Begin) => RoundStage::Open { tried: BTreeSet::new(), last: None },
+        (RoundStage::Resting(until), Event::Choose(_) | Event::Leave | Event::Fail { .. }) => {
+            RoundStage::Resting(*until)
         }
-        (RoundStage::Resting(_), Event::Choose(_) | Event::Leave | Event::Fail { .. }) => None,
     }
 }
 
@@ -94,9 +95,8 @@ impl Rounds {
     }
 
     fn step(&mut self, key: &Key, event: Event) {
-        if let Some(round) = self.0.get_mut(key)
-            && let Some(next) = step(&round.stage, event)
-        {
+        if let Some(round) = self.0.get_mut(key) {
+            let next = step(&round.stage, event);
             let fails = matches!((&round.stage, &next), (RoundStage::Open { .. }, RoundStage::Resting(_)));
             round.failed = round.failed.saturating_add(u32::from(fails));
             round.stage = next;
@@ -210,7 +210,9 @@ mod tests {
         rounds.fail(&key, at(10), patience);
         let until = rounds.begin(&key, at(11)).expect_err("it rests");
         rounds.fail(&key, at(12), patience);
-        assert_eq!((rounds.begin(&key, at(13)), rounds.failed(&key)), (Err(until), 1));
+        rounds.choose(&key, &"a".into());
+        rounds.leave(&key);
+        assert_eq!((rounds.begin(&key, at(13)), rounds.failed(&key)), (Err(until), 1), "it rests as long");
         assert_eq!(rounds.begin(&key, until), Ok(()));
         rounds.forget(&key);
         assert_eq!(rounds.failed(&key), 0);
@@ -254,7 +256,7 @@ mod tests {
                 .iter()
                 .zip(&rows[1..])
         {
-            let after = |event: &Event| step(stage, event.clone()).as_ref().map_or("-", name);
+            let after = |event: &Event| name(&step(stage, event.clone()));
             let cells: Vec<&str> = std::iter::once(name(stage)).chain(events.iter().map(after)).collect();
             assert_eq!(row[..], cells[..]);
         }

@@ -128,14 +128,17 @@ impl PodRefusal {
         matches!(&self.everywhere, Some(Reason::Claim(ClaimReason::BeingAllocated(_))))
     }
 
-    /// Whether there are no devices for a claim of the pod on some node, whatever else there is.
+    /// Whether some node would do, but there are no devices for a claim of the pod on it, or a claim has its devices elsewhere.
     #[must_use]
     pub fn lacks_devices(&self) -> bool {
         self.reasons.keys().any(|reason| {
             let Reason::Devices(why) = reason else { return false };
             matches!(
                 why,
-                DeviceReason::Insufficient | DeviceReason::ExcludedByDriver | DeviceReason::ExcludedByClass
+                DeviceReason::Insufficient
+                    | DeviceReason::ExcludedByDriver
+                    | DeviceReason::ExcludedByClass
+                    | DeviceReason::ClaimElsewhere
             )
         })
     }

@@ -382,6 +382,75 @@ fn what_a_driver_gave_where_pods_are_to_be_preempted_is_kept_if_it_gives_nothing
     assert_eq!(world.node_of("p").as_deref(), Some("a"));
 }
 
+/// A claim that was given devices on node a at once, for good, and one that is negotiated about. Unimportant pods fill nodes a and c, and
+/// b has room.
+fn tied_to_a_full_node() -> World {
+    let mut world = negotiating();
+    ["a", "b", "c"].iter().for_each(|name| world.fact(node(name, 1_000)));
+    for (name, at) in [("x", "a"), ("y", "c")] {
+        world.add_pod(Pod { node: Some(at.into()), ..pod(name, 900, &[]) });
+    }
+    ["tied", "d"].iter().for_each(|name| world.add_claim(lent(name)));
+    world.change_claim("tied", |state| state.control.immediate = true);
+    world.give("tied", DRIVER, Some("a"), &[]);
+    world
+}
+
+#[test]
+fn a_claim_is_kept_where_the_pod_has_to_go_though_another_node_has_room() {
+    let mut world = tied_to_a_full_node();
+    world.add_pod(Pod { priority: 10, ..pod("p", 500, &["tied", "d"]) });
+    world.settle();
+    assert_eq!(world.selected("p"), Some("a"), "{:?}", world.told);
+    world.lingering = true;
+    world.give("d", DRIVER, Some("a"), &["p"]);
+    world.settle();
+    for _ in 0..3 {
+        let keeps = !world.claims[&claim_id("d")].control.leaving;
+        assert!(keeps && world.pods["uid-x"].deleting, "{:?}", world.told.last());
+        world.later(15);
+        world.settle();
+    }
+    world.let_go("x");
+    world.settle();
+    assert_eq!(world.node_of("p").as_deref(), Some("a"), "{:?}", world.told);
+}
+
+#[test]
+fn a_claim_gives_its_devices_back_where_the_pod_can_never_go() {
+    let mut world = tied_to_a_full_node();
+    world.give("d", DRIVER, Some("c"), &[]);
+    world.add_pod(Pod { priority: 10, ..pod("p", 500, &["tied", "d"]) });
+    world.settle();
+    assert!(world.claims[&claim_id("d")].control.leaving, "it has to be on a: {:?}", world.told);
+    world.take_back("d");
+    world.later(15);
+    world.settle();
+    assert_eq!(world.selected("p"), Some("a"), "{:?}", world.told);
+}
+
+#[test]
+fn a_claim_gives_its_devices_back_where_no_pod_can_be_preempted_any_more() {
+    let mut world = negotiating();
+    ["a", "b", "c"].iter().for_each(|name| world.fact(node(name, 1_000)));
+    world.add_pod(Pod { node: Some("c".into()), ..pod("x", 900, &[]) });
+    world.add_claim(lent("d"));
+    world.add_pod(Pod { priority: 10, ..pod("p", 500, &["d"]) });
+    world.settle();
+    world.answer("p", "d", &["b"]);
+    world.settle();
+    assert_eq!(world.selected("p"), Some("a"), "{:?}", world.told);
+    world.add_pod(Pod { node: Some("a".into()), priority: 20, ..pod("y", 900, &[]) });
+    world.give("d", DRIVER, Some("a"), &["p"]);
+    world.settle();
+    assert!(world.claims[&claim_id("d")].control.leaving, "c could be had: {:?}", world.told);
+    world.change_claim("d", |state| state.reserved_for.clear());
+    world.take_back("d");
+    world.later(15);
+    world.settle();
+    assert_eq!(world.selected("p"), Some("c"), "{:?}", world.told);
+}
+
 #[test]
 fn a_nomination_ends_when_it_depends_on_a_driver_again() {
     let mut world = negotiating();
