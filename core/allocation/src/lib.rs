@@ -24,6 +24,7 @@ mod refusal;
 mod render;
 mod search;
 mod solver;
+mod stock;
 mod work;
 #[cfg(test)]
 mod worlds;
@@ -43,6 +44,7 @@ pub use error::AllocationError;
 pub use expressions::{Expressions, Learned};
 pub use inquiry::{Inquiry, Progress};
 pub use refusal::{Refusal, Stage, StageCount};
+pub use stock::{Stock, Supply};
 
 /// The most devices that a claim can hold.
 pub const RESULTS_MAX: usize = 32;
