@@ -9,6 +9,7 @@ use clap::{Parser, Subcommand};
 use crate::commands::apiserver::Apiserver;
 use crate::commands::controllers::Controllers;
 use crate::commands::crds::Crds;
+use crate::commands::devices::Devices;
 use crate::commands::fabric::FabricController;
 use crate::commands::fabric_emulator::FabricEmulator;
 use crate::commands::features::Features;
@@ -30,6 +31,7 @@ Examples:
   supercargo up             a whole cluster on this machine, with sample GPUs and pods
   supercargo fabric         attaches devices of a composable fabric to nodes, as claims are given them
   supercargo fabric-emulator   such a fabric, to try it with
+  supercargo devices        every device, and which claims and pods hold it
   supercargo features       what can be turned on and off
   supercargo crds           our own kinds, for a real API server
   supercargo help up        all about one command
@@ -56,6 +58,7 @@ pub(crate) enum Command {
     Crds(Crds),
     Features(Features),
     Simulate(Simulate),
+    Devices(Devices),
 }
 
 /// A time in seconds, such as `0.3`.

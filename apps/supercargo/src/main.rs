@@ -6,6 +6,7 @@
 
 mod cli;
 mod cluster;
+mod columns;
 mod commands;
 mod configuration;
 mod daemon;
@@ -15,6 +16,7 @@ mod live;
 mod private_file;
 mod reach;
 mod sample;
+mod state;
 mod troubles;
 mod yaml;
 

@@ -2,6 +2,7 @@
 
 mod command_line;
 mod controllers;
+mod devices;
 mod documents;
 mod fabric;
 mod kubeconfig;

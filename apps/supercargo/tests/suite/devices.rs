@@ -1,0 +1,276 @@
+//! `supercargo devices` as a user meets them: on saved states, on a cluster in one process, and for a
+//! caller who may read one namespace only.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{self, Child, Command, Output, Stdio};
+use std::{env, fs, thread};
+
+use serde_json::{Value, json};
+
+const CLUSTER: &str = "examples/devices/cluster.yaml";
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("it lies two folders deep")
+}
+
+fn run_with(arguments: &[&str], stdin: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_supercargo"));
+    command.args(arguments).current_dir(root()).env_remove("KUBECONFIG");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the binary was built for this test");
+    // A command that does not read its stdin may be gone by now.
+    let _ = child.stdin.take().expect("it is piped").write_all(stdin.as_bytes());
+    child.wait_with_output().expect("it ends")
+}
+
+fn run(arguments: &[&str]) -> Output {
+    run_with(arguments, "")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// What a command answers that must succeed without notes.
+fn answer(arguments: &[&str]) -> String {
+    let output = run(arguments);
+    assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""), "{arguments:?}");
+    text(&output.stdout)
+}
+
+fn devices(arguments: &[&str]) -> Vec<Value> {
+    let all = [&["devices", "-o", "json"], arguments].concat();
+    let document: Value = serde_json::from_str(&answer(&all)).expect("the answer is JSON");
+    document["devices"].as_array().expect("a list").clone()
+}
+
+fn states(devices: &[Value]) -> Vec<String> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    devices
+        .iter()
+        .map(|one| format!("{}/{} {}", text(&one["pool"]), text(&one["device"]), text(&one["state"])))
+        .collect()
+}
+
+#[test]
+fn devices_are_chosen_by_node_driver_and_class() {
+    let nic = ["node-4/nic-0 PartlyUsed"];
+    assert_eq!(states(&devices(&["--state", CLUSTER, "--driver", "nic.example.com"])), nic);
+    assert_eq!(states(&devices(&["--state", CLUSTER, "--class", "nic"])), nic);
+    let on_node = devices(&["--state", CLUSTER, "--node", "node-4"]);
+    assert_eq!(states(&on_node), ["node-4/nic-0 PartlyUsed", "studio/recorder-0 Free"]);
+    assert_eq!((&on_node[0]["nodeName"], &on_node[1]["allNodes"]), (&json!("node-4"), &json!(true)));
+    let left = json!({ "bandwidth": { "left": "60G", "value": "100G" } });
+    assert_eq!(on_node[0]["capacity"], left);
+    let parts = devices(&["--state", CLUSTER, "--node", "node-3", "--class", "gpu"]);
+    let expected =
+        ["node-3/gpu-0 CountersUsedUp", "node-3/gpu-0-half-0 Allocated", "node-3/gpu-0-half-1 Free"];
+    assert_eq!(states(&parts), expected);
+}
+
+#[test]
+fn holders_of_other_namespaces_are_in_use_and_nothing_more() {
+    let all = devices(&["--state", CLUSTER, "-A"]);
+    assert_eq!(all[0]["holders"][0]["claim"], "train");
+    assert_eq!(all[0]["holders"][0]["reservedFor"], json!([{ "resource": "pods", "name": "train" }]));
+    assert_eq!(all[0]["holders"][0]["since"], "2026-11-02T08:00:00Z");
+    let own = answer(&["devices", "--state", CLUSTER, "-n", "team-b", "-o", "wide"]);
+    assert!(own.contains("team-b/serve") && own.contains("in use (admin access)"), "{own}");
+    assert!(!own.contains("team-a") && !own.contains("train") && !own.contains("ops"), "{own}");
+    let states_of = |arguments: &[&str]| states(&devices(&[&["--state", CLUSTER], arguments].concat()));
+    assert_eq!(states_of(&["-n", "team-b"]), states_of(&[]), "numbers stay right");
+}
+
+#[test]
+fn a_list_as_kubectl_prints_it_and_a_folder_say_the_same_as_the_file() {
+    let file = devices(&["--state", CLUSTER]);
+    assert_eq!(devices(&["--state", "examples/devices"]), file);
+    let manifests =
+        simulation::read(CLUSTER, &fs::read_to_string(root().join(CLUSTER)).expect("it is there"));
+    let items: Vec<Value> = manifests.expect("good manifests").into_iter().map(|one| one.value).collect();
+    let list = json!({ "apiVersion": "v1", "kind": "List", "items": items }).to_string();
+    let output = run_with(&["devices", "-o", "json", "--state", "-"], &list);
+    let document: Value = serde_json::from_slice(&output.stdout).expect("the answer is JSON");
+    assert_eq!(document["devices"], Value::from(file));
+    let yaml = answer(&["devices", "-o", "yaml", "--state", CLUSTER]);
+    assert_eq!(schema::parse_yaml(&yaml).expect("the answer is YAML").value, document);
+}
+
+#[test]
+fn what_is_not_there_is_named_with_the_nearest_that_is() {
+    let cases = [
+        (&["devices", "--node", "node1"][..], "there is no node \"node1\"", "did you mean `node-1`?"),
+        (&["devices", "--class", "gpus"], "there is no DeviceClass \"gpus\"", "did you mean `gpu`?"),
+    ];
+    for (arguments, wrong, hint) in cases {
+        let output = run(&[arguments, &["--state", CLUSTER]].concat());
+        assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(1), ""));
+        assert_eq!(text(&output.stderr), format!("error: {wrong}\nhint: {hint}\n"));
+    }
+    let lost = run(&["devices", "--state", "nowhere.yaml"]);
+    assert!(text(&lost.stderr).starts_with("error: cannot read nowhere.yaml: "), "{}", text(&lost.stderr));
+    let empty = run_with(&["devices", "--state", "-"], "{apiVersion: v1, kind: List, items: []}");
+    assert_eq!(empty.status.code(), Some(1));
+    assert!(text(&empty.stderr).contains("hint: save one with `kubectl get "), "{}", text(&empty.stderr));
+    let both = run(&["devices", "--state", CLUSTER, "--kubeconfig", "k"]);
+    assert_eq!(both.status.code(), Some(2));
+}
+
+/// A folder that is gone when the test is over.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = env::temp_dir().join(format!("supercargo-devices-{name}-{}", process::id()));
+        fs::create_dir_all(&path).expect("a folder can be made");
+        Self(path)
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What is left is left to the system.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A process that goes when the test does.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_running_cluster_tells_which_pods_share_a_device() {
+    let folder = Folder::new("up");
+    let kubeconfig = folder.file("kubeconfig");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_supercargo"));
+    command.args(["up", "--listen", "127.0.0.1:0", "--write-kubeconfig", &kubeconfig]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut running = Running(command.spawn().expect("the binary was built for this test"));
+    let lines = BufReader::new(running.0.stdout.take().expect("it is piped")).lines();
+    let is_up = |line: &String| line.starts_with("default/writer ") && line.contains(" running ");
+    lines.map_while(Result::ok).find(is_up).expect("the pods of the sample cluster run");
+    let all = devices(&["--kubeconfig", &kubeconfig]);
+    assert_eq!(all.len(), 33);
+    let shared =
+        all.iter().find(|one| one["holders"][0]["claim"] == "shared").expect("the claim has a device");
+    assert_eq!(shared["state"], "Allocated");
+    let users = shared["holders"][0]["reservedFor"].as_array().expect("users");
+    assert!(users.iter().any(|user| user["name"] == "writer"), "{shared}");
+    assert!(shared["holders"][0]["since"].is_string(), "{shared}");
+}
+
+/// An API server whose caller may read nodes, slices, classes and the namespace team-a.
+fn stub() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let address = listener.local_addr().expect("it is bound");
+    thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            thread::spawn(move || serve(stream));
+        }
+    });
+    format!("http://{address}")
+}
+
+fn serve(mut stream: TcpStream) {
+    let mut request = Vec::new();
+    let mut byte = [0];
+    while !request.ends_with(b"\r\n\r\n") {
+        match stream.read(&mut byte) {
+            Ok(1) => request.push(byte[0]),
+            _ => return,
+        }
+    }
+    let request = text(&request);
+    let path = request.split(' ').nth(1).unwrap_or_default();
+    let (status, body) = stubbed(path);
+    let head = format!(
+        "HTTP/1.1 {status} Stub\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+        body.len()
+    );
+    // The caller may be gone.
+    let _ = stream.write_all(format!("{head}{body}").as_bytes());
+}
+
+fn stubbed(path: &str) -> (u16, String) {
+    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    let manifests =
+        simulation::read(CLUSTER, &fs::read_to_string(root().join(CLUSTER)).expect("it is there"));
+    let objects: Vec<Value> = manifests.expect("good manifests").into_iter().map(|one| one.value).collect();
+    let plural = path.rsplit('/').next().unwrap_or_default();
+    let kind = match plural {
+        "nodes" => "Node",
+        "resourceslices" => "ResourceSlice",
+        "deviceclasses" => "DeviceClass",
+        "pods" => "Pod",
+        "resourceclaims" => "ResourceClaim",
+        "workloads" | "nodetopologies" | "podgroups" | "compositepodgroups" | "podschedulingcontexts" => {
+            return (404, json!({ "kind": "Status", "code": 404, "message": "not found" }).to_string());
+        }
+        _ => "",
+    };
+    let namespace = path.split_once("/namespaces/").and_then(|(_, rest)| rest.split('/').next());
+    let is_cluster_wide = matches!(kind, "Node" | "ResourceSlice" | "DeviceClass");
+    if !is_cluster_wide && namespace != Some("team-a") {
+        let message = format!("{plural} is forbidden: User \"ann\" cannot list resource \"{plural}\"");
+        return (403, json!({ "kind": "Status", "code": 403, "message": message }).to_string());
+    }
+    let is_meant = |object: &&Value| {
+        object["kind"] == kind && namespace.is_none_or(|name| object["metadata"]["namespace"] == name)
+    };
+    // Pages have two objects, and servers leave the kind of objects in lists out.
+    let begin: usize =
+        query.split('&').find_map(|pair| pair.strip_prefix("continue=")?.parse().ok()).unwrap_or(0);
+    let all: Vec<Value> = objects.iter().filter(is_meant).cloned().collect();
+    let mut items: Vec<Value> = all.iter().skip(begin).take(2).cloned().collect();
+    for item in &mut items {
+        let fields = item.as_object_mut().expect("an object");
+        fields.remove("kind");
+        fields.remove("apiVersion");
+    }
+    let next = if begin + 2 < all.len() { (begin + 2).to_string() } else { String::new() };
+    (200, json!({ "metadata": { "resourceVersion": "7", "continue": next }, "items": items }).to_string())
+}
+
+#[test]
+fn a_caller_who_may_read_one_namespace_is_told_of_that_one_and_of_what_is_missing() {
+    let folder = Folder::new("forbidden");
+    let kubeconfig = folder.file("kubeconfig");
+    let cluster = format!("clusters: [{{name: c, cluster: {{server: '{}'}}}}]", stub());
+    let context =
+        "contexts: [{name: c, context: {cluster: c, user: u, namespace: team-a}}]\ncurrent-context: c";
+    let file =
+        format!("apiVersion: v1\nkind: Config\n{cluster}\nusers: [{{name: u, user: {{}}}}]\n{context}\n");
+    fs::write(&kubeconfig, file).expect("a file can be written");
+    let output = run(&["devices", "-o", "json", "--kubeconfig", &kubeconfig]);
+    let notes = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{notes}");
+    let claims =
+        "note: cannot list all resourceclaims: only those of namespace team-a are taken into account (";
+    assert!(notes.lines().any(|line| line.starts_with(claims)), "{notes}");
+    let services = "note: cannot list all services: only those of namespace team-a are taken into account (";
+    assert!(notes.lines().any(|line| line.starts_with(services)), "{notes}");
+    assert!(!notes.contains("resourceslices") && !notes.contains("nodetopologies"), "{notes}");
+    let document: Value = serde_json::from_slice(&output.stdout).expect("the answer is JSON");
+    let told = states(document["devices"].as_array().expect("a list"));
+    assert_eq!(told.len(), 13, "{told:?}");
+    for expected in ["node-1/gpu-0 Allocated", "node-1/gpu-3 Unknown", "node-3/gpu-0-half-0 Unknown"] {
+        assert!(told.iter().any(|one| one == expected), "{expected} in {told:?}");
+    }
+    let written = text(&output.stdout);
+    assert!(
+        written.contains("team-a") && !written.contains("team-b") && !written.contains("ops"),
+        "{written}"
+    );
+}
