@@ -16,6 +16,7 @@ use crate::commands::features::Features;
 use crate::commands::node::Node;
 use crate::commands::scheduler::Scheduler;
 use crate::commands::simulate::Simulate;
+use crate::commands::topology::Topology;
 use crate::commands::up::Up;
 
 const ABOUT: &str = "\
@@ -32,6 +33,7 @@ Examples:
   supercargo fabric         attaches devices of a composable fabric to nodes, as claims are given them
   supercargo fabric-emulator   such a fabric, to try it with
   supercargo devices        every device, and which claims and pods hold it
+  supercargo topology       racks, nodes, devices and what is free, as a table, a tree or a picture
   supercargo features       what can be turned on and off
   supercargo crds           our own kinds, for a real API server
   supercargo help up        all about one command
@@ -59,6 +61,7 @@ pub(crate) enum Command {
     Features(Features),
     Simulate(Simulate),
     Devices(Devices),
+    Topology(Topology),
 }
 
 /// A time in seconds, such as `0.3`.

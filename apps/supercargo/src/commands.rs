@@ -13,6 +13,7 @@ pub(crate) mod features;
 pub(crate) mod node;
 pub(crate) mod scheduler;
 pub(crate) mod simulate;
+pub(crate) mod topology;
 pub(crate) mod up;
 
 use std::io::{self, Write};
@@ -34,6 +35,7 @@ pub(crate) fn run(command: &Command, out: &mut dyn Write) -> Result<ExitCode, Fa
         Command::Node(node) => node.run(out),
         Command::Scheduler(scheduler) => scheduler.run(out),
         Command::Simulate(simulate) => return simulate.run(out, &mut io::stderr()),
+        Command::Topology(topology) => topology.run(out, &mut io::stderr()),
         Command::Up(up) => return up.run(out),
     };
     done.map(|()| ExitCode::SUCCESS)

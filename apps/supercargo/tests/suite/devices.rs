@@ -1,4 +1,4 @@
-//! `supercargo devices` as a user meets them: on saved states, on a cluster in one process, and for a
+//! `supercargo devices` and `supercargo topology` as a user meets them: on saved states, on a cluster in one process, and for a
 //! caller who may read one namespace only.
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -103,6 +103,11 @@ fn what_is_not_there_is_named_with_the_nearest_that_is() {
     let cases = [
         (&["devices", "--node", "node1"][..], "there is no node \"node1\"", "did you mean `node-1`?"),
         (&["devices", "--class", "gpus"], "there is no DeviceClass \"gpus\"", "did you mean `gpu`?"),
+        (
+            &["topology", "--level", "example.com/rac"],
+            "no node has the label \"example.com/rac\"",
+            "did you mean `example.com/rack`?",
+        ),
     ];
     for (arguments, wrong, hint) in cases {
         let output = run(&[arguments, &["--state", CLUSTER]].concat());
@@ -116,6 +121,47 @@ fn what_is_not_there_is_named_with_the_nearest_that_is() {
     assert!(text(&empty.stderr).contains("hint: save one with `kubectl get "), "{}", text(&empty.stderr));
     let both = run(&["devices", "--state", CLUSTER, "--kubeconfig", "k"]);
     assert_eq!(both.status.code(), Some(2));
+}
+
+#[test]
+fn domains_are_those_of_the_topology_and_their_numbers_add_up() {
+    let document: Value = serde_json::from_str(&answer(&["topology", "--state", CLUSTER, "-o", "json"]))
+        .expect("the answer is JSON");
+    assert_eq!(document["levels"], json!(["topology.kubernetes.io/zone", "example.com/rack"]));
+    let zone = &document["cluster"]["domains"][0];
+    let racks = zone["domains"].as_array().expect("racks");
+    assert_eq!(racks.iter().map(|rack| &rack["name"]).collect::<Vec<_>>(), ["rack-1", "rack-2"]);
+    let gpus = |domain: &Value| {
+        let gpus = &domain["drivers"].as_array().expect("a list")[0];
+        assert_eq!(gpus["name"], "gpu.example.com");
+        (gpus["devices"].clone(), gpus["free"].clone(), gpus["fragmentationPercent"].clone())
+    };
+    assert_eq!(gpus(&racks[0]), (json!(8), json!(3), json!(34)));
+    assert_eq!(gpus(&racks[1]), (json!(3), json!(1), json!(0)));
+    assert_eq!(gpus(zone), (json!(11), json!(4), json!(50)));
+    assert_eq!((&racks[0]["cpuFreeMilli"], &racks[0]["pods"]), (&json!(52_000), &json!(1)));
+    let tree = answer(&["topology", "--state", CLUSTER, "-o", "tree"]);
+    assert!(tree.contains("├─ node-1  gpu.example.com ■■■□\n"), "{tree}");
+    assert!(tree.contains("recorder.example.com for all nodes: □\n"), "{tree}");
+}
+
+#[test]
+fn a_picture_is_xml_with_a_square_for_each_device_and_always_the_same() {
+    let picture = answer(&["topology", "--state", CLUSTER, "-o", "svg"]);
+    assert_eq!(picture, answer(&["topology", "--state", CLUSTER, "-o", "svg"]));
+    assert_eq!(picture.matches("<title>").count(), 13);
+    assert!(picture.contains(">zone-a / rack-1<") && picture.contains(">namespace team-a: 4<"), "{picture}");
+    let hidden = answer(&["topology", "--state", CLUSTER, "-o", "svg", "-n", "team-b"]);
+    assert!(hidden.contains(">in use: 4<") && !hidden.contains("team-a"), "{hidden}");
+    let mut open = Vec::new();
+    for tag in picture.split('<').skip(1).map(|rest| rest.split('>').next().expect("a tag ends")) {
+        if let Some(name) = tag.strip_prefix('/') {
+            assert_eq!(open.pop(), Some(name), "{tag}");
+        } else if !tag.ends_with('/') {
+            open.push(tag.split(' ').next().expect("a tag has a name"));
+        }
+    }
+    assert!(open.is_empty(), "{open:?}");
 }
 
 /// A folder that is gone when the test is over.
@@ -169,6 +215,8 @@ fn a_running_cluster_tells_which_pods_share_a_device() {
     let users = shared["holders"][0]["reservedFor"].as_array().expect("users");
     assert!(users.iter().any(|user| user["name"] == "writer"), "{shared}");
     assert!(shared["holders"][0]["since"].is_string(), "{shared}");
+    let table = answer(&["topology", "--kubeconfig", &kubeconfig]);
+    assert!(table.lines().nth(1).is_some_and(|line| line.starts_with("(cluster)  4 ")), "{table}");
 }
 
 /// An API server whose caller may read nodes, slices, classes and the namespace team-a.
