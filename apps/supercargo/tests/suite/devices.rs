@@ -164,6 +164,23 @@ fn a_picture_is_xml_with_a_square_for_each_device_and_always_the_same() {
     assert!(open.is_empty(), "{open:?}");
 }
 
+#[test]
+fn the_command_is_a_plugin_of_kubectl_by_its_name() {
+    let folder = Folder::new("plugin");
+    let plugin = folder.0.join("kubectl-supercargo");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_supercargo"), &plugin).expect("a link can be made");
+    let called = |arguments: &[&str]| {
+        Command::new(&plugin).args(arguments).current_dir(root()).output().expect("it is the binary")
+    };
+    let shown = called(&["devices", "--state", CLUSTER]);
+    assert_eq!(text(&shown.stdout), answer(&["devices", "--state", CLUSTER]));
+    let help = text(&called(&["topology", "--help"]).stdout);
+    assert!(help.contains("Usage: kubectl supercargo topology [OPTIONS]"), "{help}");
+    assert!(help.contains("\n  kubectl supercargo topology -o svg"), "{help}");
+    let wrong = text(&called(&["zzz"]).stderr);
+    assert!(wrong.contains("hint: `kubectl supercargo --help` lists the commands"), "{wrong}");
+}
+
 /// A folder that is gone when the test is over.
 struct Folder(PathBuf);
 
