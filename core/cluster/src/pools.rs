@@ -345,8 +345,8 @@ fn split(id: &PoolId, here: Vec<Arc<Published>>, elsewhere: Vec<Arc<Published>>,
 /// Whether a slice says nothing that needs a feature which is off.
 fn is_understood(published: &Published, gates: Gates) -> bool {
     let slice = &published.slice;
-    gates.enabled(Gate::DRAPartitionableDevices)
-        || !(matches!(slice.reach, Reach::PerDevice) || !slice.counter_sets.is_empty())
+    let is_plain = slice.reach != Reach::PerDevice && slice.counter_sets.is_empty();
+    is_plain || gates.enabled(Gate::DRAPartitionableDevices)
 }
 
 /// Whether any device of the slice may be usable from the node.
