@@ -1,7 +1,7 @@
 //! The objects of a cluster from its API server: a list for each kind, and where that is forbidden, one for each namespace that
 //! the caller may read.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::sync::Arc;
 
@@ -38,6 +38,9 @@ enum Listed {
     Forbidden(String),
 }
 
+/// The kinds of which all objects are forbidden, by the namespaces in which they were read, with why the first of them is.
+type Gaps = BTreeMap<BTreeSet<String>, (Vec<&'static str>, String)>;
+
 /// Reads every kind that a scheduler follows. What cannot be read is told to `complaints`.
 pub(super) async fn gather(
     connection: &Connection,
@@ -57,26 +60,27 @@ pub(super) async fn gather(
     };
     let mut claims = Namespaces::All;
     let mut refused = Vec::new();
+    let mut gaps = Gaps::new();
     for kind in &FOLLOWED {
         match gatherer.read(kind).await? {
             Reading::All => {}
-            Reading::Only(_, why) if kind.kind == "Namespace" => refused.push(why),
             Reading::Only(names, why) => {
-                gatherer.tell(kind, &names, &why);
                 if kind.kind == ResourceClaim::KIND {
                     claims = Namespaces::Only(names.iter().map(|name| Arc::from(name.as_str())).collect());
                 }
                 if names.is_empty() {
-                    refused.push(why);
+                    refused.push(why.clone());
                 }
+                gaps.entry(names).or_insert_with(|| (Vec::new(), why)).0.push(kind.plural);
             }
         }
     }
     let always = FOLLOWED.iter().filter(|kind| !kind.comes_and_goes).count();
-    match refused.first().filter(|_| refused.len() >= always) {
-        Some(why) => Err(Failure::hinted(why)),
-        None => Ok(Gathered { observation: gatherer.observation, claims }),
+    if let Some(why) = refused.first().filter(|_| refused.len() >= always) {
+        return Err(Failure::hinted(why));
     }
+    gatherer.tell(&gaps);
+    Ok(Gathered { observation: gatherer.observation, claims })
 }
 
 /// Of which namespaces the objects of a kind were read.
@@ -198,15 +202,18 @@ impl Gatherer<'_> {
         }
     }
 
-    /// Tells that not all objects of a kind could be read.
-    fn tell(&mut self, kind: &FollowedKind, namespaces: &BTreeSet<String>, why: &str) {
-        let names: Vec<&str> = namespaces.iter().map(String::as_str).collect();
-        let shown = match names.as_slice() {
-            [] => "none are taken into account".to_owned(),
-            [one] => format!("only those of namespace {one} are taken into account"),
-            several => format!("only those of namespaces {} are taken into account", several.join(", ")),
-        };
-        self.say(&format!("cannot list all {}: {shown} ({why})", kind.plural));
+    /// Tells which objects could not be read.
+    fn tell(&mut self, gaps: &Gaps) {
+        for (namespaces, (plurals, why)) in gaps {
+            let names: Vec<&str> = namespaces.iter().map(String::as_str).collect();
+            let read = match names.as_slice() {
+                [] => "they are not taken into account".to_owned(),
+                [one] => format!("only those of namespace {one} are taken into account"),
+                several => format!("only those of namespaces {} are taken into account", several.join(", ")),
+            };
+            let what = plurals.join(", ");
+            self.say(&format!("not all objects of these kinds can be listed: {what}; {read} ({why})"));
+        }
     }
 
     fn say(&mut self, what: &str) {
