@@ -59,24 +59,26 @@ pub(super) async fn gather(
         complaints,
     };
     let mut claims = Namespaces::All;
-    let mut refused = Vec::new();
+    if !connection.verifies_server() {
+        gatherer.say("the certificate of the API server is not verified, as the kubeconfig says insecure-skip-tls-verify");
+    }
+    let (mut refused, mut is_any_read) = (Vec::<String>::new(), false);
     let mut gaps = Gaps::new();
     for kind in &FOLLOWED {
         match gatherer.read(kind).await? {
-            Reading::All => {}
+            Reading::All => is_any_read = true,
+            Reading::NotServed => {}
             Reading::Only(names, why) => {
                 if kind.kind == ResourceClaim::KIND {
                     claims = Namespaces::Only(names.iter().map(|name| Arc::from(name.as_str())).collect());
                 }
-                if names.is_empty() {
-                    refused.push(why.clone());
-                }
+                is_any_read |= !names.is_empty();
+                refused.push(why.clone());
                 gaps.entry(names).or_insert_with(|| (Vec::new(), why)).0.push(kind.plural);
             }
         }
     }
-    let always = FOLLOWED.iter().filter(|kind| !kind.comes_and_goes).count();
-    if let Some(why) = refused.first().filter(|_| refused.len() >= always) {
+    if let Some(why) = refused.first().filter(|_| !is_any_read) {
         return Err(Failure::hinted(why));
     }
     gatherer.tell(&gaps);
@@ -86,6 +88,8 @@ pub(super) async fn gather(
 /// Of which namespaces the objects of a kind were read.
 enum Reading {
     All,
+    /// Of none, since the server does not know the kind.
+    NotServed,
     /// Of these, since all are forbidden.
     Only(BTreeSet<String>, String),
 }
@@ -120,7 +124,7 @@ impl Gatherer<'_> {
                         kind.plural, kind.api_version
                     ));
                 }
-                return Ok(Reading::All);
+                return Ok(Reading::NotServed);
             }
             Listed::Forbidden(why) => why,
         };

@@ -236,7 +236,7 @@ fn a_running_cluster_tells_which_pods_share_a_device() {
     assert!(table.lines().nth(1).is_some_and(|line| line.starts_with("(cluster)  4 ")), "{table}");
 }
 
-/// An API server whose caller may read nodes, slices, classes and the namespace team-a.
+/// An API server whose caller may read nodes, slices and classes, and pods and claims of the namespace team-a.
 fn stub() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = listener.local_addr().expect("it is bound");
@@ -280,14 +280,15 @@ fn stubbed(path: &str) -> (u16, String) {
         "deviceclasses" => "DeviceClass",
         "pods" => "Pod",
         "resourceclaims" => "ResourceClaim",
-        "workloads" | "nodetopologies" | "podgroups" | "compositepodgroups" | "podschedulingcontexts" => {
+        "workloads" | "nodetopologies" => {
             return (404, json!({ "kind": "Status", "code": 404, "message": "not found" }).to_string());
         }
         _ => "",
     };
     let namespace = path.split_once("/namespaces/").and_then(|(_, rest)| rest.split('/').next());
     let is_cluster_wide = matches!(kind, "Node" | "ResourceSlice" | "DeviceClass");
-    if !is_cluster_wide && namespace != Some("team-a") {
+    let is_own = namespace == Some("team-a") && matches!(kind, "Pod" | "ResourceClaim");
+    if !is_cluster_wide && !is_own {
         let message = format!("{plural} is forbidden: User \"ann\" cannot list resource \"{plural}\"");
         return (403, json!({ "kind": "Status", "code": 403, "message": message }).to_string());
     }
@@ -333,7 +334,7 @@ fn a_caller_who_may_read_one_namespace_is_told_of_that_one_and_of_what_is_missin
         let begin = format!("note: not all objects of these kinds can be listed: {first}");
         notes.lines().find(|line| line.starts_with(&begin)).expect("the kinds are told")
     };
-    let namespaced = note("pods, resourceclaims, ");
+    let namespaced = note("pods, resourceclaims;");
     assert!(
         namespaced.contains("; only those of namespace team-a are taken into account (pods is forbidden: "),
         "{notes}"
@@ -343,6 +344,10 @@ fn a_caller_who_may_read_one_namespace_is_told_of_that_one_and_of_what_is_missin
         "{notes}"
     );
     assert_eq!(notes.lines().count(), 2, "{notes}");
+    assert!(
+        !namespaced.contains("services") && notes.contains("services"),
+        "ann may not read them anywhere: {notes}"
+    );
     assert!(!notes.contains("resourceslices") && !notes.contains("nodetopologies"), "{notes}");
     let document: Value = serde_json::from_slice(&output.stdout).expect("the answer is JSON");
     let told = states(document["devices"].as_array().expect("a list"));
