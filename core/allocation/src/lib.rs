@@ -42,7 +42,7 @@ pub use asked::{Asked, Asker};
 pub use error::AllocationError;
 pub use expressions::{Expressions, Learned};
 pub use inquiry::{Inquiry, Progress};
-pub use refusal::{Refusal, Stage, StageCount};
+pub use refusal::{NearestMiss, Refusal, Stage, StageCount};
 
 /// The most devices that a claim can hold.
 pub const RESULTS_MAX: usize = 32;
