@@ -43,7 +43,7 @@ pub use asked::{Asked, Asker};
 pub use error::AllocationError;
 pub use expressions::{Expressions, Learned};
 pub use inquiry::{Inquiry, Progress};
-pub use refusal::{Refusal, Stage, StageCount};
+pub use refusal::{NearestMiss, Refusal, Stage, StageCount};
 pub use stock::{Stock, Supply};
 
 /// The most devices that a claim can hold.

@@ -54,6 +54,14 @@ impl Display for PodRefusal {
     }
 }
 
+impl PodRefusal {
+    /// What the condition of the pod says: why it has no place, and what came of preemption.
+    #[must_use]
+    pub fn message(&self, preemption: Option<&PodPreemption>) -> String {
+        preemption.map_or_else(|| self.to_string(), |preemption| format!("{self} preemption: {preemption}"))
+    }
+}
+
 /// Reasons with their numbers, in the order of the alphabet.
 fn counts<'r>(reasons: impl Iterator<Item = (&'r Reason, usize)>) -> String {
     let mut counted: Vec<String> = reasons.map(|(reason, count)| format!("{count} {reason}")).collect();

@@ -5,7 +5,6 @@
 
 mod nominations;
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use cluster::groups::Key;
@@ -66,7 +65,7 @@ impl Engine {
             return self.refuse(now, pod, failure, told(refusal, None));
         };
         let mut wakes = refusal.wakes_on();
-        let mut preemption = None;
+        let preemption = attempt.told();
         let mut is_free_already = false;
         let mut is_room_made = false;
         if let Attempt::Found(candidate) = &attempt
@@ -80,8 +79,7 @@ impl Engine {
                 let freed = self.withdraw(pod);
                 self.wake_others(freed, now);
             }
-            Attempt::NotEligible(reason, planned) => {
-                preemption = Some(PodPreemption::NotEligible(reason));
+            Attempt::NotEligible(_, planned) => {
                 planned.iter().for_each(|candidate| self.nominate_for(pod, candidate));
                 if self.plans.nominations.get(&pod.uid).is_some() {
                     wakes = wakes.or(GOING);
@@ -90,13 +88,10 @@ impl Engine {
             }
             Attempt::Hopeless(why) => {
                 wakes.extend(&why.wakes_on);
-                preemption = Some(PodPreemption::Hopeless(why));
                 let freed = self.withdraw(pod);
                 self.wake_others(freed, now);
             }
             Attempt::Found(candidate) => {
-                let (node, victims) = (candidate.node.clone(), candidate.victims.len());
-                preemption = Some(PodPreemption::Found { node, victims });
                 wakes = wakes.or(GOING);
                 is_room_made = true;
                 let victims = self.make_room(now, pod, candidate);
@@ -212,9 +207,6 @@ fn failure(refusal: &PodRefusal, wakes_on: Wakes) -> Failure {
 
 /// Why a pod has no place, and what came of preemption.
 fn told(refusal: &PodRefusal, preemption: Option<&PodPreemption>) -> Refused {
-    let mut message = refusal.to_string();
-    if let Some(preemption) = preemption {
-        let _ = write!(message, " preemption: {preemption}");
-    }
+    let message = refusal.message(preemption);
     Refused { meaning: refusal.meaning(preemption), message, filters: refusal.filters() }
 }

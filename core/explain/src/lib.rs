@@ -1,0 +1,42 @@
+//! Why a pod, a claim or a pod group waits or is where it is, and what would help.
+//!
+//! An explanation is made from a snapshot of what the scheduler knows. Whether something fits is always asked of the scheduler's own
+//! decision, about the snapshot or about a copy in which something is otherwise, so that an explanation cannot disagree with it.
+//!
+//! From the bottom up; no module uses one that stands below it in this list:
+//! - `audience`: of which namespaces objects may be named;
+//! - `case`: a question with what is known, which can be changed;
+//! - `effort`: how much may be done, and the way to ask the scheduler;
+//! - `constraint`, `relax`: what is asked for, and a case without some of it;
+//! - `edit`: changes that may help;
+//! - `nodes`: what removes which nodes;
+//! - `conflict`: the smallest set of constraints that conflict;
+//! - `candidates`, `remedies`: the smallest changes that help;
+//! - `waiting`, `pod`: a pod that waits, and any pod;
+//! - `words`, `text`: what an explanation says.
+
+mod audience;
+mod candidates;
+mod case;
+mod conflict;
+mod constraint;
+mod edit;
+mod effort;
+mod nodes;
+mod pod;
+mod relax;
+mod remedies;
+mod text;
+mod waiting;
+mod words;
+
+pub use self::audience::{Audience, Shown};
+pub use self::case::Case;
+pub use self::conflict::Conflict;
+pub use self::constraint::{Constraint, Entry};
+pub use self::edit::Edit;
+pub use self::effort::{Effort, Extent};
+pub use self::nodes::{DeviceHolder, DeviceLack, HolderName, NearestNode, NodeGroup};
+pub use self::pod::{PodExplanation, explain_pod};
+pub use self::remedies::{LeadsTo, Remedies, Remedy};
+pub use self::waiting::{RefusedPod, WaitingPod};

@@ -1,0 +1,5 @@
+//! Explanations of typical cases as texts, and what holds for random ones.
+
+mod cluster_of;
+mod random;
+mod texts;
