@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use admission::{stored_kind, to_stored};
+use admission::{defaulted, stored_kind};
 use cluster::change::Change;
 use convert::{change, claim_id, claim_use};
 use gates::Gate;
@@ -13,7 +13,6 @@ use model::claim::ClaimId;
 use model::claim_use::ClaimUse;
 use objects::Object;
 use objects::resource::claim::ResourceClaim;
-use schema::{apply_defaults, conform, table};
 use serde_json::{Value, json};
 
 use crate::manifest::{BadInput, Manifest};
@@ -46,10 +45,8 @@ impl Observation {
     fn take_object(&mut self, object: Value) -> Result<bool, String> {
         // A cluster has kinds that nothing here knows.
         let Ok(kind) = kind_of(&object) else { return Ok(false) };
-        let object = conform(table(), kind.object, object, &mut Vec::new()).map_err(|bad| bad.to_string())?;
-        let mut object = to_stored(kind, object);
+        let mut object = defaulted(kind, object).map_err(|bad| bad.to_string())?;
         let stored = stored_kind(kind);
-        apply_defaults(table(), stored.object, &mut object);
         let namespace = namespace_of(stored, &object);
         let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         if !namespace.is_empty() {
@@ -85,5 +82,60 @@ impl Observation {
         self.changes.extend(changes);
         self.uses.append(&mut uses);
         self.gates.append(&mut gates);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::claim::{Amount, Wish};
+
+    use super::*;
+    use crate::manifest::read;
+
+    fn observed(text: &str) -> Observation {
+        let mut observation = Observation::default();
+        for manifest in read("f.yaml", text).expect("good manifests") {
+            observation.take(manifest).expect("good objects");
+        }
+        observation
+    }
+
+    #[test]
+    fn a_manifest_is_complete_in_any_version_and_other_kinds_are_left_out() {
+        let claim = "{apiVersion: resource.k8s.io/v1beta1, kind: ResourceClaim, metadata: {name: c}, \
+                     spec: {devices: {requests: [{name: r, deviceClassName: gpu}]}}}";
+        let text = format!(
+            "{claim}\n---\n{{apiVersion: example.com/v1, kind: Boat}}\n---\n{{apiVersion: v1, kind: Secret}}\n"
+        );
+        let observation = observed(&text);
+        let [Change::ClaimListed(state)] = &*observation.changes else { panic!("{:?}", observation.changes) };
+        assert_eq!(state.wish.id.to_string(), "default/c");
+        let Wish::Exactly(ask) = &state.wish.spec.requests[0].wish else { panic!("{state:?}") };
+        assert_eq!(ask.amount, Amount::Exactly(1));
+        assert!(observation.uses.contains_key(&state.wish.id));
+    }
+
+    #[test]
+    fn features_that_objects_use_are_told_and_parts_have_numbers_of_their_own() {
+        let pool = "pool: {name: p, generation: 1, resourceSliceCount: 1}, driver: d, allNodes: true";
+        let slice = |name: &str| {
+            format!(
+                "{{apiVersion: resource.k8s.io/v1, kind: ResourceSlice, metadata: {{name: {name}}}, spec: {{{pool}, \
+                 devices: [{{name: a, allowMultipleAllocations: true}}]}}}}"
+            )
+        };
+        let mut all = observed(&slice("one"));
+        let mut part = all.part();
+        for manifest in read("f.yaml", &slice("two")).expect("good manifests") {
+            part.take(manifest).expect("good objects");
+        }
+        all.join(part);
+        let revisions = all.changes.iter().filter_map(|change| match change {
+            Change::SliceApplied(published) => Some(published.revision),
+            _ => None,
+        });
+        let revisions: Vec<_> = revisions.collect();
+        assert!(revisions.len() == 2 && revisions[0] != revisions[1], "{revisions:?}");
+        assert!(all.gates.contains(&Gate::DRAConsumableCapacity), "{:?}", all.gates);
     }
 }
