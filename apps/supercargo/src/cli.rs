@@ -10,6 +10,7 @@ use crate::commands::apiserver::Apiserver;
 use crate::commands::controllers::Controllers;
 use crate::commands::crds::Crds;
 use crate::commands::devices::Devices;
+use crate::commands::explain::Explain;
 use crate::commands::fabric::FabricController;
 use crate::commands::fabric_emulator::FabricEmulator;
 use crate::commands::features::Features;
@@ -32,6 +33,7 @@ Examples:
   supercargo up             a whole cluster on this machine, with sample GPUs and pods
   supercargo fabric         attaches devices of a composable fabric to nodes, as claims are given them
   supercargo fabric-emulator   such a fabric, to try it with
+  supercargo explain POD    why a pod waits, and what would help
   supercargo devices        every device, and which claims and pods hold it
   supercargo topology       racks, nodes, devices and what is free, as a table, a tree or a picture
   supercargo features       what can be turned on and off
@@ -60,6 +62,7 @@ pub(crate) enum Command {
     Crds(Crds),
     Features(Features),
     Simulate(Simulate),
+    Explain(Explain),
     Devices(Devices),
     Topology(Topology),
 }

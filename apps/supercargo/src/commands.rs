@@ -7,6 +7,7 @@ pub(crate) mod apiserver;
 pub(crate) mod controllers;
 pub(crate) mod crds;
 pub(crate) mod devices;
+pub(crate) mod explain;
 pub(crate) mod fabric;
 pub(crate) mod fabric_emulator;
 pub(crate) mod features;
@@ -29,6 +30,7 @@ pub(crate) fn run(command: &Command, out: &mut dyn Write) -> Result<ExitCode, Fa
         Command::Controllers(controllers) => controllers.run(out),
         Command::Crds(crds) => crds.run(out),
         Command::Devices(devices) => devices.run(out, &mut io::stderr()),
+        Command::Explain(explain) => explain.run(out, &mut io::stderr()),
         Command::Fabric(fabric) => fabric.run(out),
         Command::FabricEmulator(emulator) => emulator.run(out),
         Command::Features(features) => features.run(out),

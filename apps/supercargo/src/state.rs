@@ -15,6 +15,7 @@ use clap::Args;
 use client::Options;
 use cluster::facts::Facts;
 use config::SchedulerSettings;
+use decisions::considering::Snapshot;
 use gates::Gates;
 use inventory::observed::{Namespaces, Observed};
 use model::claim::ClaimId;
@@ -29,7 +30,7 @@ use crate::configuration;
 use crate::failure::Failure;
 use crate::reach;
 
-/// Where the state of a cluster comes from, and what of it is named.
+/// Where the state of a cluster comes from.
 #[derive(Args, Debug)]
 pub(crate) struct Source {
     /// The kubeconfig of the cluster; without it $KUBECONFIG, ~/.kube/config, or the pod's service account
@@ -42,12 +43,9 @@ pub(crate) struct Source {
     /// stdin; may be given several times
     #[arg(long, value_name = "FILE")]
     state: Vec<PathBuf>,
-    /// Name claims and pods of this namespace only; devices of others are "in use"
-    #[arg(short, long, value_name = "NAMESPACE", conflicts_with = "all_namespaces")]
-    namespace: Option<String>,
-    /// Name claims and pods of all namespaces that can be read, which is the default
-    #[arg(short = 'A', long)]
-    all_namespaces: bool,
+    /// When the state was saved, such as 2026-01-02T03:04:05Z, if deadlines are to be judged as of then and not as of now
+    #[arg(long, value_name = "TIME", requires = "state", value_parser = Timestamp::parse)]
+    at: Option<Timestamp>,
     /// The KubeSchedulerConfiguration of the scheduler
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -56,12 +54,23 @@ pub(crate) struct Source {
     feature_gates: String,
 }
 
+/// The namespaces of which claims and pods are named.
+#[derive(Args, Debug)]
+pub(crate) struct Named {
+    /// Name claims and pods of this namespace only; devices of others are "in use"
+    #[arg(short, long, value_name = "NAMESPACE", conflicts_with = "all_namespaces")]
+    namespace: Option<String>,
+    /// Name claims and pods of all namespaces that can be read, which is the default
+    #[arg(short = 'A', long)]
+    all_namespaces: bool,
+}
+
 /// The state of a cluster.
 pub(crate) struct State {
     engine: Engine,
     uses: BTreeMap<ClaimId, ClaimUse>,
     claims: Namespaces,
-    named: Namespaces,
+    namespace: String,
 }
 
 /// Objects of a cluster, and what of them could not be had.
@@ -69,13 +78,16 @@ pub(crate) struct Gathered {
     observation: Observation,
     /// The namespaces whose claims were read.
     claims: Namespaces,
+    /// The namespace of objects that are named without one.
+    namespace: String,
 }
 
 impl Source {
-    /// Reads the state. What could not be read is told to `complaints`.
-    pub(crate) fn read(&self, complaints: &mut dyn Write) -> Result<State, Failure> {
-        let gathered = if self.state.is_empty() { self.live(complaints)? } else { self.saved()? };
-        let Gathered { observation, claims } = gathered;
+    /// Reads the state. Where the caller may not list all namespaces, this one is looked at besides others. What could not be read is
+    /// told to `complaints`.
+    pub(crate) fn read(&self, namespace: Option<&str>, complaints: &mut dyn Write) -> Result<State, Failure> {
+        let gathered = if self.state.is_empty() { self.live(namespace, complaints)? } else { self.saved()? };
+        let Gathered { observation, claims, namespace } = gathered;
         let Observation { changes, uses, gates: used, .. } = observation;
         let (gates, _) = Gates::with_needed(&self.feature_gates, used).map_err(|error| refusal(&error))?;
         let settings = match &self.config {
@@ -83,16 +95,12 @@ impl Source {
             Some(file) => configuration::read(file, gates)?,
         };
         let mut engine = Engine::new(scheduling::settings(&settings, gates));
-        let now = now();
+        let now = self.at.unwrap_or_else(now);
         for change in changes {
             // The engine learns and is never asked to decide, so nothing has to be done.
             drop(engine.handle(now, Input::Changed(change)));
         }
-        let named = match &self.namespace {
-            None => Namespaces::All,
-            Some(name) => Namespaces::Only(BTreeSet::from([Arc::from(name.as_str())])),
-        };
-        Ok(State { engine, uses, claims, named })
+        Ok(State { engine, uses, claims, namespace })
     }
 
     fn saved(&self) -> Result<Gathered, Failure> {
@@ -109,16 +117,16 @@ impl Source {
                     .to_owned(),
             });
         }
-        Ok(Gathered { observation, claims: Namespaces::All })
+        Ok(Gathered { observation, claims: Namespaces::All, namespace: "default".to_owned() })
     }
 
-    fn live(&self, complaints: &mut dyn Write) -> Result<Gathered, Failure> {
+    fn live(&self, namespace: Option<&str>, complaints: &mut dyn Write) -> Result<Gathered, Failure> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
             let options = Options::default();
             let connection =
                 reach::connect_as_user(self.kubeconfig.as_deref(), self.context.as_deref(), &options).await?;
-            live::gather(&connection, self.namespace.as_deref(), complaints).await
+            live::gather(&connection, namespace, complaints).await
         })
     }
 }
@@ -129,9 +137,34 @@ impl State {
         self.engine.facts()
     }
 
-    /// The cluster as the one who asks may see it.
-    pub(crate) fn observed(&self) -> Observed<'_> {
-        Observed { facts: self.facts(), uses: &self.uses, claims: &self.claims, named: &self.named }
+    /// The cluster, with names of these namespaces.
+    pub(crate) fn observed<'s>(&'s self, named: &'s Namespaces) -> Observed<'s> {
+        Observed { facts: self.facts(), uses: &self.uses, claims: &self.claims, named }
+    }
+
+    /// What the scheduler would decide from.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        self.engine.snapshot()
+    }
+
+    /// The namespace of objects that are named without one.
+    pub(crate) fn namespace(&self) -> &str {
+        &self.namespace
+    }
+}
+
+impl Named {
+    /// The one namespace, if there is one.
+    pub(crate) fn namespace(&self) -> Option<&str> {
+        self.namespace.as_deref()
+    }
+
+    /// The namespaces.
+    pub(crate) fn namespaces(&self) -> Namespaces {
+        match &self.namespace {
+            None => Namespaces::All,
+            Some(name) => Namespaces::Only(BTreeSet::from([Arc::from(name.as_str())])),
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use model::device::TaintEffect;
 
 use crate::columns::{columns, row};
 use crate::failure::Failure;
-use crate::state::{Source, State};
+use crate::state::{Named, Source, State};
 use crate::yaml;
 
 const EXAMPLES: &str = "\
@@ -37,6 +37,8 @@ const HOLDERS_MAX: usize = 2;
 pub(crate) struct Devices {
     #[command(flatten)]
     source: Source,
+    #[command(flatten)]
+    named: Named,
     /// Only devices that can be used from this node
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
@@ -66,7 +68,7 @@ enum Format {
 
 impl Devices {
     pub(crate) fn run(&self, out: &mut dyn Write, complaints: &mut dyn Write) -> Result<(), Failure> {
-        let state = self.source.read(complaints)?;
+        let state = self.source.read(self.named.namespace(), complaints)?;
         let shown = self.chosen(&state)?;
         match self.output {
             Format::Table => out.write_all(tables(&shown, false).as_bytes())?,
@@ -93,7 +95,7 @@ impl Devices {
         if let Some(class) = self.class.as_deref().filter(|class| !facts.classes.contains_key(*class)) {
             return Err(unknown("DeviceClass", class, facts.classes.keys().map(AsRef::as_ref)));
         }
-        let Inventory { mut devices, mut counters } = inventory(&state.observed());
+        let Inventory { mut devices, mut counters } = inventory(&state.observed(&self.named.namespaces()));
         devices.retain(|row| {
             self.node.as_deref().is_none_or(|node| row.place.is_at(node))
                 && self.driver.as_deref().is_none_or(|driver| *row.id.driver == *driver)

@@ -14,7 +14,7 @@ use model::quantity::{Format as Notation, Quantity};
 
 use crate::columns::{columns, row};
 use crate::failure::Failure;
-use crate::state::Source;
+use crate::state::{Named, Source};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -37,6 +37,8 @@ has no place although enough devices are free.";
 pub(crate) struct Topology {
     #[command(flatten)]
     source: Source,
+    #[command(flatten)]
+    named: Named,
     /// The node labels whose values are domains, from the coarsest to the finest
     #[arg(long, value_name = "KEY", num_args = 1..)]
     level: Vec<String>,
@@ -60,8 +62,9 @@ enum Format {
 
 impl Topology {
     pub(crate) fn run(&self, out: &mut dyn Write, complaints: &mut dyn Write) -> Result<(), Failure> {
-        let state = self.source.read(complaints)?;
-        let observed = state.observed();
+        let state = self.source.read(self.named.namespace(), complaints)?;
+        let named = self.named.namespaces();
+        let observed = state.observed(&named);
         let keys = if self.level.is_empty() { levels(observed.facts) } else { self.levels(observed.facts)? };
         let devices = inventory(&observed).devices;
         let root = root(&observed, &devices, &keys);

@@ -82,7 +82,8 @@ pub(super) async fn gather(
         return Err(Failure::hinted(why));
     }
     gatherer.tell(&gaps);
-    Ok(Gathered { observation: gatherer.observation, claims })
+    let namespace = namespace.unwrap_or(connection.default_namespace()).to_owned();
+    Ok(Gathered { observation: gatherer.observation, claims, namespace })
 }
 
 /// Of which namespaces the objects of a kind were read.

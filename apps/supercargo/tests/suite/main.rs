@@ -4,6 +4,7 @@ mod command_line;
 mod controllers;
 mod devices;
 mod documents;
+mod explain;
 mod fabric;
 mod kubeconfig;
 mod outages;
