@@ -158,6 +158,13 @@ impl Groups {
         self.terms.get(id)
     }
 
+    /// Gives a group of a workload of our own other terms, for a look at what would be then.
+    pub fn change_terms(&mut self, id: &GroupId, change: impl FnOnce(&mut Terms)) {
+        if let Some(terms) = self.terms.get_mut(id) {
+            change(Arc::make_mut(terms));
+        }
+    }
+
     /// The groups of a workload of our own.
     #[must_use]
     pub fn of_workload(&self, id: &WorkloadId) -> Option<&[GroupId]> {

@@ -36,7 +36,9 @@ const KINDS_MAX: usize = 4;
 
 /// What is known of why a case has no place.
 pub(crate) struct Known<'k> {
-    /// What keeps a single pod off each node.
+    /// The pod, or the one of a group that has no node.
+    pub pod: Option<&'k Arc<Pod>>,
+    /// What keeps it off each node.
     pub survey: &'k [Obstacles],
     /// What a gang lacks.
     pub refusal: Option<&'k GangRefusal>,
@@ -54,7 +56,7 @@ pub(crate) struct Candidate {
 /// Single changes, those that disturb least first.
 pub(crate) fn singles(case: &Case, known: &Known<'_>) -> Vec<Candidate> {
     let mut found: Vec<(Edit, Option<NodeName>)> = Vec::new();
-    if let Some(pod) = case.pod() {
+    if let Some(pod) = known.pod {
         for node in near_nodes(known.survey, |node| reasons(node).len() == 1) {
             let edits = fixes(case, pod, node).into_iter().flatten();
             found.extend(edits.map(|edit| (edit, Some(node.node.clone()))));
@@ -77,7 +79,7 @@ pub(crate) fn singles(case: &Case, known: &Known<'_>) -> Vec<Candidate> {
 /// Pairs of changes: both things that a node lacks at once, or two constraints.
 pub(crate) fn pairs(case: &Case, known: &Known<'_>) -> Vec<Candidate> {
     let mut candidates = Vec::new();
-    if let Some(pod) = case.pod() {
+    if let Some(pod) = known.pod {
         for node in near_nodes(known.survey, |node| reasons(node).len() <= 2) {
             let place = Some(node.node.clone());
             let groups = fixes(case, pod, node);
@@ -131,7 +133,8 @@ fn is_droppable(constraint: &Constraint) -> bool {
         | Constraint::Capacity { .. }
         | Constraint::DeviceTaints { .. }
         | Constraint::Attribute { .. }
-        | Constraint::Topology { .. } => true,
+        | Constraint::Topology { .. }
+        | Constraint::DeviceSet { .. } => true,
         Constraint::Cordon
         | Constraint::Resource(_)
         | Constraint::ExistingAntiAffinity

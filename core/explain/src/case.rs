@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use cluster::claims::ClaimState;
-use cluster::groups::{Key, Root};
+use cluster::groups::Root;
 use decisions::considering::{Question, Snapshot};
 use decisions::filters::Filter;
 use decisions::gang::members_here;
@@ -51,16 +51,6 @@ impl Case {
             }
         };
         Some(Case { snapshot, question })
-    }
-
-    /// What the scheduler decides about when it is the turn of a pod that waits: the pod, or all of its group.
-    #[must_use]
-    pub fn of_waiting(snapshot: Snapshot, pod: &Arc<Pod>) -> Option<Case> {
-        match snapshot.facts.groups.key_of(pod) {
-            Key::Pod(_) => Some(Case::of_pod(snapshot, pod.clone())),
-            Key::Gang(id) => Case::of_group(snapshot, &Root::Group(id)),
-            Key::Tree(id) => Case::of_group(snapshot, &Root::Composite(id)),
-        }
     }
 
     /// The pod that is asked about, if it is a single one.

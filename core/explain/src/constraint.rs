@@ -14,6 +14,7 @@ use model::group::GroupId;
 use model::node::{Node, NodeTaintEffect};
 use model::pod::{ClaimSource, HostPort, Pod, PodClaim, Shape};
 use model::request_name::RequestName;
+use model::workload::{LevelTerm, Together};
 
 use crate::case::Case;
 
@@ -136,6 +137,15 @@ pub enum Constraint {
         /// The level.
         level: Arc<str>,
     },
+    /// Devices of some claims of a group are in one set.
+    DeviceSet {
+        /// The group.
+        group: GroupId,
+        /// Its place among those of the group.
+        index: usize,
+        /// What the devices of a set have in common; nothing if they are of one pool.
+        attribute: Option<Arc<str>>,
+    },
     /// So many pods of a group are placed at once.
     MinCount {
         /// The group.
@@ -184,6 +194,7 @@ impl Constraint {
             Constraint::Attribute { is_distinct: true, .. } => "DistinctAttribute",
             Constraint::HeldDevices => "HeldDevices",
             Constraint::Topology { .. } => "Topology",
+            Constraint::DeviceSet { .. } => "DeviceSet",
             Constraint::MinCount { .. } => "MinCount",
         }
     }
@@ -347,6 +358,19 @@ fn of_groups(case: &Case, all: &mut BTreeSet<Constraint>) {
         let id = &group.id;
         let levels = group.levels.iter().cloned();
         all.extend(levels.map(|level| Constraint::Topology { group: id.clone(), level }));
+        if let Some(terms) = case.snapshot.facts.groups.terms(id) {
+            let levels = terms.levels.iter().filter(|term| term.rank.is_none());
+            let topology =
+                |term: &LevelTerm| Constraint::Topology { group: id.clone(), level: term.level.clone() };
+            all.extend(levels.map(topology));
+            for (index, term) in terms.devices.iter().enumerate() {
+                let attribute = match &term.together {
+                    Together::Pool => None,
+                    Together::Attribute(attribute) => Some(attribute.clone()),
+                };
+                all.insert(Constraint::DeviceSet { group: id.clone(), index, attribute });
+            }
+        }
         if group.at_least > 1 {
             all.insert(Constraint::MinCount { group: id.clone(), count: group.at_least });
         }

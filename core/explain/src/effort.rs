@@ -29,7 +29,7 @@ pub struct Effort {
 impl Default for Effort {
     /// What takes less than a second on a large cluster.
     fn default() -> Effort {
-        Effort { decisions_max: 200, work_max: 400_000_000 }
+        Effort { decisions_max: 200, work_max: 600_000_000 }
     }
 }
 
@@ -142,6 +142,11 @@ impl Oracle {
             return None;
         }
         self.decisions += 1;
+        let mut case = case;
+        if let Some(pod) = case.pod().cloned() {
+            // No answers are kept for pods like it, so nodes are looked at once and not twice; what is decided is the same.
+            case.snapshot.plans.shunned.entry(pod.uid.clone()).or_default();
+        }
         let nodes = case.snapshot.facts.nodes.count_max() as u64;
         let Case { snapshot, question } = case;
         let consideration = Consideration {

@@ -12,31 +12,39 @@
 //! - `nodes`: what removes which nodes;
 //! - `conflict`: the smallest set of constraints that conflict;
 //! - `candidates`, `remedies`: the smallest changes that help;
-//! - `waiting`, `pod`: a pod that waits, and any pod;
-//! - `words`, `text`: what an explanation says.
+//! - `waiting`, `placed`, `group`, `pod`: a pod that waits, one that is on a node, a group of pods, and any pod;
+//! - `claim`: a claim;
+//! - `words`, `text`, `told`: what an explanation says.
 
 mod audience;
 mod candidates;
 mod case;
+mod claim;
 mod conflict;
 mod constraint;
 mod edit;
 mod effort;
+mod group;
 mod nodes;
+mod placed;
 mod pod;
 mod relax;
 mod remedies;
 mod text;
+mod told;
 mod waiting;
 mod words;
 
 pub use self::audience::{Audience, Shown};
 pub use self::case::Case;
+pub use self::claim::{ClaimExplanation, ClaimStanding, FoundClaim, explain_claim};
 pub use self::conflict::Conflict;
 pub use self::constraint::{Constraint, Entry};
 pub use self::edit::Edit;
 pub use self::effort::{Effort, Extent};
+pub use self::group::{DomainRoom, GroupExplanation, RefusedGroup, explain_group};
 pub use self::nodes::{DeviceHolder, DeviceLack, HolderName, NearestNode, NodeGroup};
+pub use self::placed::{NowPlaced, PlacedPod};
 pub use self::pod::{PodExplanation, explain_pod};
 pub use self::remedies::{LeadsTo, Remedies, Remedy};
 pub use self::waiting::{RefusedPod, WaitingPod};

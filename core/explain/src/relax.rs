@@ -10,6 +10,7 @@ use model::group::{Composite, Group, GroupId};
 use model::node::Node;
 use model::pod::{NodeToleration, Pod, Resources, Shape, TolerationOperator};
 use model::request_name::RequestName;
+use model::workload::LevelTerm;
 
 use crate::case::{Case, drop_nominations};
 use crate::constraint::{CORDON, Constraint, Entry, constraints};
@@ -79,6 +80,12 @@ impl Case {
             Constraint::Topology { group, level } => {
                 self.change_group(group, &|group| group.levels.retain(|one| one != level));
                 self.change_composite(group, &|composite| composite.levels.retain(|one| one != level));
+                let is_other = |term: &LevelTerm| term.rank.is_some() || term.level != *level;
+                self.snapshot.facts.groups.change_terms(group, |terms| terms.levels.retain(is_other));
+            }
+            Constraint::DeviceSet { group, index, .. } => {
+                let groups = &mut self.snapshot.facts.groups;
+                groups.change_terms(group, |terms| remove_at(&mut terms.devices, *index, |_| true));
             }
             Constraint::MinCount { group, .. } => {
                 self.change_group(group, &|group| group.at_least = 1);

@@ -14,7 +14,7 @@ use crate::remedies::Remedies;
 use crate::waiting::{RefusedPod, WaitingPod};
 use crate::words;
 
-type Out<'a, 'b> = &'a mut fmt::Formatter<'b>;
+pub(crate) type Out<'a, 'b> = &'a mut fmt::Formatter<'b>;
 
 impl fmt::Display for PodExplanation {
     fn fmt(&self, out: Out<'_, '_>) -> fmt::Result {
@@ -30,7 +30,11 @@ impl fmt::Display for PodExplanation {
                 )
             }
             PodExplanation::Waiting(waiting) => waiting.fmt(out),
-            PodExplanation::Placed { pod, node } => writeln!(out, "pod {pod} is on node {node}"),
+            PodExplanation::WaitingInGroup { pod, group } => {
+                writeln!(out, "pod {pod} waits with its group")?;
+                group.fmt(out)
+            }
+            PodExplanation::Placed(placed) => placed.fmt(out),
         }
     }
 }
@@ -96,11 +100,11 @@ impl fmt::Display for RefusedPod {
             write_nearest(out, nearest)?;
         }
         write_conflict(out, &self.conflict, "the pod")?;
-        write_remedies(out, &self.remedies, "the pod")
+        write_remedies(out, &self.remedies, ("the pod", "the pod"))
     }
 }
 
-fn write_group(out: Out<'_, '_>, group: &NodeGroup) -> fmt::Result {
+pub(crate) fn write_group(out: Out<'_, '_>, group: &NodeGroup) -> fmt::Result {
     let codes = words::list(group.reasons.iter().map(Reason::code));
     let names = words::some(&group.examples, group.count);
     writeln!(out, "  {} [{codes}]: {names}", words::number(group.count, "node"))?;
@@ -207,12 +211,16 @@ pub(crate) fn write_conflict(out: Out<'_, '_>, conflict: &Conflict, subject: &st
     all.iter().try_for_each(|one| writeln!(out, "  - {} [{}]", words::constraint(one), one.code()))
 }
 
-pub(crate) fn write_remedies(out: Out<'_, '_>, remedies: &Remedies, subject: &str) -> fmt::Result {
+pub(crate) fn write_remedies(
+    out: Out<'_, '_>,
+    remedies: &Remedies,
+    (subject, pods): (&str, &str),
+) -> fmt::Result {
     if !remedies.remedies.is_empty() {
         writeln!(out, "\nany one of these changes would help; each was tried:")?;
     }
     for remedy in &remedies.remedies {
-        let edits: Vec<String> = remedy.edits.iter().map(words::edit).collect();
+        let edits: Vec<String> = remedy.edits.iter().map(|edit| words::edit(edit, pods)).collect();
         writeln!(out, "  - {}: {}", edits.join(", and "), words::leads_to(&remedy.leads_to, subject))?;
     }
     match remedies.extent {

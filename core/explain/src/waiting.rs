@@ -93,7 +93,7 @@ pub(crate) fn explain_waiting(
         (Some(PodPreemption::Found { .. }), _) | (_, Some(_)) => nothing(),
         _ => {
             let conflict = conflict(&mut oracle, &case, Some(&survey));
-            let known = Known { survey: &survey, refusal: None, conflict: &conflict };
+            let known = Known { pod: Some(pod), survey: &survey, refusal: None, conflict: &conflict };
             let remedies = remedies(&mut oracle, &case, &known, audience);
             (conflict, remedies)
         }

@@ -200,12 +200,16 @@ pub(crate) fn constraint(constraint: &Constraint) -> String {
         Constraint::Topology { group, level } => {
             format!("one domain of {level} for all pods of group {}", group.name)
         }
+        Constraint::DeviceSet { group, attribute, .. } => {
+            let set = attribute.as_ref().map_or("pool".to_owned(), ToString::to_string);
+            format!("devices of one {set} for claims of group {}", group.name)
+        }
         Constraint::MinCount { group, count } => format!("minCount {count} of group {}", group.name),
     }
 }
 
-/// A change, as something that may happen: it is followed by what it leads to.
-pub(crate) fn edit(edit: &Edit) -> String {
+/// A change, as something that may happen: it is followed by what it leads to. The pods are those that ask.
+pub(crate) fn edit(edit: &Edit, pods: &str) -> String {
     match edit {
         Edit::FreeClaim(one) => format!("{}, which no pod uses, is deallocated", claim(one)),
         Edit::Uncordon(node) => format!("node {node} is uncordoned"),
@@ -214,19 +218,19 @@ pub(crate) fn edit(edit: &Edit) -> String {
             format!("taint {key}{value}:{effect} is removed from node {node}")
         }
         Edit::LowerRequest { resource: name, to } => {
-            format!("the pod requests {} {}", amount(name, *to), resource(name))
+            format!("{pods} requests {} {}", amount(name, *to), resource(name))
         }
         Edit::LowerCount { claim, request, to } => {
             format!("request {request} of {} asks for {}", entry(claim), number(*to as usize, "device"))
         }
         Edit::LowerMinCount { group, to } => format!("minCount of group {} is {to}", group.name),
         Edit::EndPod { pod: one, node } => format!("{} on node {node} ends", pod(one)),
-        Edit::Drop(Constraint::Taint { key, effect }) => format!("the pod tolerates taint {key}:{effect}"),
+        Edit::Drop(Constraint::Taint { key, effect }) => format!("{pods} tolerates taint {key}:{effect}"),
         Edit::Drop(Constraint::DeviceTaints { claim, request }) => {
             format!("request {request} of {} tolerates the taints of devices", entry(claim))
         }
         Edit::Drop(one) => format!("without {}", constraint(one)),
-        Edit::RaisePriority { to } => format!("the pod has priority {to}"),
+        Edit::RaisePriority { to } => format!("{pods} has priority {to}"),
         Edit::AddDevices { like, node, count } => {
             format!("node {node} has {count} more device{} like {like}", if *count == 1 { "" } else { "s" })
         }

@@ -3,17 +3,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cluster::change::Change;
+use cluster::change::{Change, GroupChange};
 use cluster::claims::{Allocated, ClaimState, Held};
+use cluster::groups::Root;
 use cluster::ledger::Holding;
 use cluster::published::Published;
 use decisions::considering::Snapshot;
 use decisions::profile::Profile;
 use decisions::settings::{Patience, Settings};
-use explain::{Audience, Case, Effort, explain_pod};
-use gates::Gates;
+use explain::{Audience, Case, Effort, explain_claim, explain_group, explain_pod};
+use gates::{Gate, Gates};
 use model::claim::{Amount, Ask, Claim, ClaimId, ClaimSpec, Class, Request, Wish};
 use model::device::{Attribute, Device, DeviceId, PoolId, Reach, Slice};
+use model::group::{Group, GroupId};
 use model::node::{Node, NodeSelector, NodeTaint, NodeTaintEffect, Operator, Requirement};
 use model::pod::{ClaimSource, LabelSelector, Pod, PodClaim, PodId, PodTerm, Resources, Shape};
 use model::timestamp::Timestamp;
@@ -31,9 +33,19 @@ pub struct Cluster {
 }
 
 pub fn cluster() -> Cluster {
+    cluster_with(Gates::default())
+}
+
+/// A cluster that knows groups of pods.
+pub fn cluster_with_groups() -> Cluster {
+    let gates = [Gate::GenericWorkload, Gate::TopologyAwareWorkloadScheduling];
+    cluster_with(gates.into_iter().fold(Gates::default(), |gates, gate| gates.with(gate, true)))
+}
+
+fn cluster_with(gates: Gates) -> Cluster {
     let settings = Settings {
         profiles: vec![Arc::new(Profile::named("supercargo"))],
-        gates: Gates::default(),
+        gates,
         patience: Patience::default(),
         search_steps_max: 10_000,
     };
@@ -112,6 +124,28 @@ impl Cluster {
         self
     }
 
+    /// A group of pods of which so many are placed at once, in one domain of each level.
+    pub fn group(mut self, name: &str, at_least: u32, levels: &[&str]) -> Cluster {
+        self.tell(Change::Group(GroupChange::Applied(Box::new(Group {
+            id: group_id(name),
+            uid: format!("uid-{name}").into(),
+            at_least,
+            levels: levels.iter().map(|level| (*level).into()).collect(),
+            preempts: true,
+            ..Group::default()
+        }))));
+        self
+    }
+
+    pub fn group_text(&self, name: &str) -> String {
+        let root = Root::Group(group_id(name));
+        explain_group(&self.snapshot(), &root, &Audience::AllNamespaces, Effort::default()).to_string()
+    }
+
+    pub fn claim_text(&self, name: &str) -> String {
+        explain_claim(&self.snapshot(), &claim_id(name), &Audience::AllNamespaces).to_string()
+    }
+
     pub fn waiting(&self, pod: &str) -> Case {
         let snapshot = self.snapshot();
         let pod = snapshot.facts.waiting.values().find(|one| one.id == pod_id(pod)).cloned();
@@ -134,6 +168,10 @@ impl Cluster {
 
 pub fn pod_id(name: &str) -> PodId {
     PodId { namespace: "default".into(), name: name.into() }
+}
+
+pub fn group_id(name: &str) -> GroupId {
+    GroupId { namespace: "default".into(), name: name.into() }
 }
 
 pub fn node(name: &str, cpu: i64) -> Node {
@@ -209,6 +247,11 @@ impl Draft {
         let named =
             |name: &&str| PodClaim { name: (*name).into(), source: ClaimSource::Named((*name).into()) };
         self.0.claims = names.iter().map(named).collect();
+        self
+    }
+
+    pub fn of(mut self, group: &str) -> Draft {
+        self.0.group = Some(group.into());
         self
     }
 

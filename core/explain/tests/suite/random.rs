@@ -25,19 +25,23 @@ use crate::cluster_of::{
 const INSTANCES: usize = if cfg!(feature = "many-instances") { 2_000 } else { 300 };
 
 /// Numbers from a seed.
-struct Dice(u64);
+pub struct Dice(u64);
 
 impl Dice {
-    fn below(&mut self, end: u64) -> u64 {
+    pub fn new(seed: u64) -> Dice {
+        Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5555)
+    }
+
+    pub fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % end
     }
 
-    fn one_in(&mut self, count: u64) -> bool {
+    pub fn one_in(&mut self, count: u64) -> bool {
         self.below(count) == 0
     }
 
-    fn pick<'a>(&mut self, all: &[&'a str]) -> &'a str {
+    pub fn pick<'a>(&mut self, all: &[&'a str]) -> &'a str {
         all[self.below(all.len() as u64) as usize]
     }
 }
@@ -50,7 +54,7 @@ struct Instance {
     pod: Pod,
 }
 
-fn random_node(dice: &mut Dice, name: &str) -> Node {
+pub fn random_node(dice: &mut Dice, name: &str) -> Node {
     let mut made = labelled(node(name, 2 + 2 * dice.below(4) as i64), "zone", dice.pick(&["z1", "z2"]));
     if dice.one_in(2) {
         made = labelled(made, "disk", dice.pick(&["ssd", "hdd"]));
@@ -117,7 +121,7 @@ fn random_wish(dice: &mut Dice, name: &str) -> cluster::claims::ClaimState {
 }
 
 fn instance(seed: u64) -> Instance {
-    let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5555);
+    let mut dice = Dice::new(seed);
     let mut built = cluster();
     let (mut nodes, mut pods) = (Vec::new(), Vec::new());
     for number in 0..1 + dice.below(5) {

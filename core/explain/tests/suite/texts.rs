@@ -7,7 +7,7 @@ use crate::cluster_of::{HOST, ask, claim, claim_with, cluster, gpu, labelled, no
 
 /// Compares a text with what is expected, both without the margin.
 #[track_caller]
-fn check(text: &str, expected: &str) {
+pub fn check(text: &str, expected: &str) {
     let lines: Vec<&str> = expected.trim_matches('\n').lines().collect();
     let margin = lines.iter().filter(|line| !line.trim().is_empty());
     let margin = margin.map(|line| line.len() - line.trim_start().len()).min().unwrap_or(0);
