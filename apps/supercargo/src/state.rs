@@ -147,6 +147,17 @@ impl State {
         self.engine.snapshot()
     }
 
+    /// When a claim got its devices, if it says so.
+    pub(crate) fn allocated_at(&self, id: &ClaimId) -> Option<Timestamp> {
+        self.uses.get(id).and_then(|used| used.since)
+    }
+
+    /// The claim of the namespace whose name is nearest.
+    pub(crate) fn nearest_claim(&self, id: &ClaimId) -> Option<&str> {
+        let known = self.uses.keys().filter(|known| known.namespace == id.namespace);
+        model::nearest::nearest(&id.name, known.map(|known| &*known.name))
+    }
+
     /// The namespace of objects that are named without one.
     pub(crate) fn namespace(&self) -> &str {
         &self.namespace

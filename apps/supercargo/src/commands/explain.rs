@@ -1,11 +1,20 @@
-//! `supercargo explain`: why a pod waits or is where it is, and what would help.
+//! `supercargo explain`: why a pod, a group of pods or a claim waits or is where it is, and what would help.
+
+mod json;
 
 use std::io::{self, Write};
 
 use clap::{Args, ValueEnum};
-use explain::{Audience, Effort, PodExplanation, RefusedPod, WaitingPod, explain_pod};
+use cluster::groups::Root;
+use explain::{
+    Audience, ClaimExplanation, Effort, GroupExplanation, PodExplanation, explain_claim, explain_group,
+    explain_pod,
+};
+use model::claim::ClaimId;
+use model::group::GroupId;
 use model::pod::PodId;
-use serde_json::{Value, json};
+use model::workload::WorkloadId;
+use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::state::{Source, State};
@@ -15,6 +24,8 @@ const EXAMPLES: &str = "\
 Examples:
   supercargo explain trainer                    why the pod trainer waits, in the namespace of the kubeconfig
   supercargo explain pod/trainer -n team-a      the same in namespace team-a
+  supercargo explain podgroup/workers           why the pods of a PodGroup wait
+  supercargo explain claim/gpus                 the devices of a ResourceClaim, and what it waits for
   supercargo explain trainer -o json            the same for programs
   supercargo explain latecomer -n team-b --state examples/devices
   kubectl get nodes,pods,resourceslices,resourceclaims,deviceclasses -A -o yaml | supercargo explain trainer --state -
@@ -22,14 +33,14 @@ Examples:
 Whether something fits is decided by the scheduler's own code, on a copy of what it knows; nothing is written. Each change that is
 proposed was tried on such a copy. If not everything can be read (stderr says what), the answer is for the part that can be read.";
 
-/// Explain why a pod waits or is where it is, and what would help
+/// Explain why a pod, a pod group or a claim waits, and what would help
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Explain {
-    /// The pod: its name, or pod/NAME
-    #[arg(value_name = "POD")]
-    subject: String,
-    /// The namespace of the pod [default: that of the kubeconfig's context]
+    /// The name of a pod, or KIND/NAME with one of the kinds pod, claim, podgroup, compositepodgroup and workload
+    #[arg(value_name = "POD|KIND/NAME", value_parser = Subject::parse)]
+    subject: Subject,
+    /// The namespace of the object [default: that of the kubeconfig's context]
     #[arg(short, long, value_name = "NAMESPACE")]
     namespace: Option<String>,
     #[command(flatten)]
@@ -37,6 +48,24 @@ pub(crate) struct Explain {
     /// How to write the answer
     #[arg(short, long, value_enum, default_value = "text")]
     output: Format,
+}
+
+/// What is to be explained, by its name.
+#[derive(Clone, Debug)]
+enum Subject {
+    Pod(String),
+    Claim(String),
+    PodGroup(String),
+    CompositePodGroup(String),
+    Workload(String),
+}
+
+/// What is said of it.
+enum Told {
+    Pod(PodId, PodExplanation),
+    Claim(ClaimId, ClaimExplanation),
+    /// Of one group, or of all groups of a workload.
+    Groups(Vec<GroupExplanation>),
 }
 
 /// How explanations are written.
@@ -50,105 +79,122 @@ enum Format {
     Yaml,
 }
 
+impl Subject {
+    fn parse(text: &str) -> Result<Subject, String> {
+        let (kind, name) = text.split_once('/').unwrap_or(("pod", text));
+        let name = name.to_owned();
+        match kind {
+            "pod" | "pods" | "po" => Ok(Subject::Pod(name)),
+            "claim" | "resourceclaim" | "resourceclaims" => Ok(Subject::Claim(name)),
+            "podgroup" | "podgroups" => Ok(Subject::PodGroup(name)),
+            "compositepodgroup" | "compositepodgroups" => Ok(Subject::CompositePodGroup(name)),
+            "workload" | "workloads" => Ok(Subject::Workload(name)),
+            other => Err(format!(
+                "{other:?} is none of the kinds pod, claim, podgroup, compositepodgroup and workload"
+            )),
+        }
+    }
+}
+
 impl Explain {
     pub(crate) fn run(&self, out: &mut dyn Write, complaints: &mut dyn Write) -> Result<(), Failure> {
-        let name = self.pod()?;
         let state = self.source.read(self.namespace.as_deref(), complaints)?;
-        let namespace = self.namespace.as_deref().unwrap_or(state.namespace());
-        let id = PodId { namespace: namespace.into(), name: name.into() };
-        // What the caller may not read is not among the facts, so all that is known may be named.
-        let told = explain_pod(&state.snapshot(), &id, &Audience::AllNamespaces, Effort::default());
-        if let PodExplanation::NotFound(_) = &told {
-            return Err(unknown(&told.to_string(), &id, &state));
-        }
+        let told = self.explain(&state)?;
         match self.output {
-            Format::Text => write!(out, "{told}")?,
+            Format::Text => write!(out, "{}", told.text())?,
             Format::Json => {
-                let text = serde_json::to_string_pretty(&document(&id, &told)).map_err(io::Error::from)?;
+                let text = serde_json::to_string_pretty(&told.document()).map_err(io::Error::from)?;
                 writeln!(out, "{text}")?;
             }
-            Format::Yaml => out.write_all(yaml::document(&document(&id, &told)).as_bytes())?,
+            Format::Yaml => out.write_all(yaml::document(&told.document()).as_bytes())?,
         }
         Ok(())
     }
 
-    /// The name of the pod.
-    fn pod(&self) -> Result<&str, Failure> {
-        match self.subject.split_once('/') {
-            None => Ok(&self.subject),
-            Some(("pod" | "pods" | "po", name)) => Ok(name),
-            Some((kind, _)) => Err(Failure::Usage {
-                wrong: format!("objects of kind {kind:?} cannot be explained"),
-                hint: "name a pod, as NAME or pod/NAME".to_owned(),
-            }),
+    /// Explains the object.
+    fn explain(&self, state: &State) -> Result<Told, Failure> {
+        let namespace = self.namespace.as_deref().unwrap_or(state.namespace());
+        let (snapshot, effort) = (state.snapshot(), Effort::default());
+        // What the caller may not read is not among the facts, so all that is known may be named.
+        let audience = Audience::AllNamespaces;
+        let group = |root: &Root| match explain_group(&snapshot, root, &audience, effort) {
+            missing @ GroupExplanation::NotFound(_) => Err(unknown(&missing.to_string(), None)),
+            told => Ok(told),
+        };
+        let group_id = |name: &str| GroupId { namespace: namespace.into(), name: name.into() };
+        let groups = &state.facts().groups;
+        match &self.subject {
+            Subject::Pod(name) => {
+                let id = PodId { namespace: namespace.into(), name: name.as_str().into() };
+                match explain_pod(&snapshot, &id, &audience, effort) {
+                    missing @ PodExplanation::NotFound(_) => {
+                        Err(unknown(&missing.to_string(), nearest_pod(&id, state)))
+                    }
+                    told => Ok(Told::Pod(id, told)),
+                }
+            }
+            Subject::Claim(name) => {
+                let id = ClaimId { namespace: namespace.into(), name: name.as_str().into() };
+                match explain_claim(&snapshot, &id, &audience) {
+                    ClaimExplanation::Found(mut found) => {
+                        // Facts keep the time only where a deadline is counted from it.
+                        found.since = found.since.or(state.allocated_at(&id));
+                        Ok(Told::Claim(id, ClaimExplanation::Found(found)))
+                    }
+                    missing @ ClaimExplanation::NotFound(_) => {
+                        Err(unknown(&missing.to_string(), state.nearest_claim(&id)))
+                    }
+                }
+            }
+            // The pods of a group that belongs to a tree are placed with the tree.
+            Subject::PodGroup(name) => {
+                group(&groups.root_or_self(&group_id(name))).map(|told| Told::Groups(vec![told]))
+            }
+            Subject::CompositePodGroup(name) => {
+                group(&Root::Composite(group_id(name))).map(|told| Told::Groups(vec![told]))
+            }
+            Subject::Workload(name) => {
+                let id = WorkloadId { namespace: namespace.into(), name: name.as_str().into() };
+                let Some(all) = groups.of_workload(&id) else {
+                    return Err(unknown(&format!("workload {namespace}/{name} is not known"), None));
+                };
+                let told: Result<Vec<_>, _> = all.iter().map(|id| group(&Root::Group(id.clone()))).collect();
+                told.map(Told::Groups)
+            }
         }
     }
 }
 
-/// A pod that is not there, with the nearest name of its namespace.
-fn unknown(why: &str, id: &PodId, state: &State) -> Failure {
+impl Told {
+    fn text(&self) -> String {
+        match self {
+            Told::Pod(_, told) => told.to_string(),
+            Told::Claim(_, told) => told.to_string(),
+            Told::Groups(all) => all.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"),
+        }
+    }
+
+    fn document(&self) -> Value {
+        match self {
+            Told::Pod(id, told) => json::pod(id, told),
+            Told::Claim(id, told) => json::claim(id, told),
+            Told::Groups(all) => {
+                serde_json::json!({ "groups": all.iter().map(json::group).collect::<Vec<_>>() })
+            }
+        }
+    }
+}
+
+/// The pod of the namespace whose name is nearest.
+fn nearest_pod<'s>(id: &PodId, state: &'s State) -> Option<&'s str> {
     let facts = state.facts();
-    let known =
-        facts.waiting.values().chain(facts.nodes.pods()).filter(|pod| pod.id.namespace == id.namespace);
-    let nearest = model::nearest::nearest(&id.name, known.map(|pod| &*pod.id.name));
-    let hint = nearest.filter(|nearest| **nearest != *id.name);
-    Failure::Failed {
-        wrong: why.trim_end().to_owned(),
-        hint: hint.map(|nearest| format!("did you mean `{nearest}`?")).unwrap_or_default(),
-    }
+    let known = facts.waiting.values().chain(facts.nodes.pods());
+    let known = known.filter(|pod| pod.id.namespace == id.namespace).map(|pod| &*pod.id.name);
+    model::nearest::nearest(&id.name, known).filter(|nearest| *nearest != &*id.name)
 }
 
-/// An explanation for programs: codes, and all of it as text. Names of fields and codes stay as they are; new ones may come.
-fn document(id: &PodId, told: &PodExplanation) -> Value {
-    let text = told.to_string();
-    let first = text.lines().next().unwrap_or_default();
-    let mut document = json!({
-        "pod": { "namespace": *id.namespace, "name": *id.name },
-        "verdict": verdict(told),
-        "message": first,
-        "text": text,
-    });
-    match told {
-        PodExplanation::Placed { node, .. } | PodExplanation::Waiting(WaitingPod::Fits { node, .. }) => {
-            document["nodeName"] = json!(**node);
-        }
-        PodExplanation::Gated { gates, .. } => {
-            document["schedulingGates"] = gates.iter().map(|gate| json!(**gate)).collect();
-        }
-        PodExplanation::Waiting(WaitingPod::Refused(refused)) => refusal(refused, &mut document),
-        PodExplanation::Waiting(WaitingPod::Undecided { .. }) | PodExplanation::NotFound(_) => {}
-    }
-    document
-}
-
-fn verdict(told: &PodExplanation) -> &'static str {
-    match told {
-        PodExplanation::NotFound(_) => "NotFound",
-        PodExplanation::Gated { .. } => "Gated",
-        PodExplanation::Placed { .. } => "Placed",
-        PodExplanation::Waiting(WaitingPod::Fits { .. }) => "Fits",
-        PodExplanation::Waiting(WaitingPod::Undecided { .. }) => "Undecided",
-        PodExplanation::Waiting(WaitingPod::Refused(_)) => "Unschedulable",
-    }
-}
-
-/// Why a pod has no place, by codes.
-fn refusal(refused: &RefusedPod, document: &mut Value) {
-    document["message"] = json!(refused.message());
-    document["codes"] = json!(refused.codes());
-    let groups = refused.groups.iter().map(|group| {
-        let codes: Vec<&str> = group.reasons.iter().map(|reason| reason.code()).collect();
-        let examples: Vec<&str> = group.examples.iter().map(|node| &**node).collect();
-        json!({ "count": group.count, "codes": codes, "examples": examples })
-    });
-    document["nodes"] = groups.collect();
-    if let Some(nearest) = &refused.nearest {
-        document["nearestNode"] = json!(*nearest.node);
-    }
-    document["conflict"] =
-        refused.conflict.constraints.iter().map(|one| json!({ "code": one.code() })).collect();
-    let remedies = refused.remedies.remedies.iter();
-    let codes =
-        remedies.map(|remedy| remedy.edits.iter().map(|edit| json!({ "code": edit.code() })).collect());
-    document["remedies"] = Value::Array(codes.collect::<Vec<Value>>());
+/// An object that is not there, with the nearest name that is.
+fn unknown(why: &str, nearest: Option<&str>) -> Failure {
+    let hint = nearest.map(|nearest| format!("did you mean `{nearest}`?")).unwrap_or_default();
+    Failure::Failed { wrong: why.trim_end().to_owned(), hint }
 }

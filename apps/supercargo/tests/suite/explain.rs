@@ -37,7 +37,7 @@ fn a_pod_that_waits_is_told_why_and_what_would_help() {
         (&told["verdict"], &told["codes"]),
         (&json!("Unschedulable"), &json!(["InsufficientDevices"]))
     );
-    assert_eq!(told["pod"], json!({ "namespace": "team-b", "name": "latecomer" }));
+    assert_eq!((&told["namespace"], &told["name"]), (&json!("team-b"), &json!("latecomer")));
     assert_eq!((&told["nearestNode"], &told["nodes"][0]["count"]), (&json!("node-2"), &json!(4)));
     let message = told["message"].as_str().expect("a text");
     assert!(message.starts_with("0/4 nodes are available: 4 cannot allocate all claims."), "{message}");
@@ -63,6 +63,26 @@ fn a_pod_on_a_node_is_told_with_its_node() {
 }
 
 #[test]
+fn a_claim_is_told_with_its_devices_and_what_it_waits_for() {
+    let told = document(&["claim/serve", "-n", "team-b", "--state", STATE]);
+    assert_eq!((&told["verdict"], &told["since"]), (&json!("Allocated"), &json!("2026-11-02T09:30:00Z")));
+    let device = json!({ "driver": "gpu.example.com", "pool": "node-3", "device": "gpu-0-half-0" });
+    assert_eq!(told["devices"], json!([device]));
+    let waits = document(&["claim/attach", "-n", "team-a", "--state", STATE, "--at", "2026-11-02T10:20:00Z"]);
+    assert_eq!(waits["verdict"], "WaitsForConditions");
+}
+
+#[test]
+fn a_workload_is_told_group_by_group() {
+    let told = document(&["workload/training", "--state", "examples/gang/workload.yaml"]);
+    let groups = told["groups"].as_array().expect("a list");
+    assert!(!groups.is_empty() && groups.iter().all(|group| group["verdict"].is_string()), "{told}");
+    assert_eq!(groups[0]["name"], "training/workers/0");
+    let pod = document(&["worker-0-0", "--state", "examples/gang/workload.yaml"]);
+    assert_eq!((&pod["verdict"], &pod["group"]), (&json!("WaitsInGroup"), &groups[0]));
+}
+
+#[test]
 fn deadlines_of_a_saved_state_are_judged_as_of_the_time_that_is_named() {
     let at = |time: &str| document(&["attach", "-n", "team-a", "--state", STATE, "--at", time]);
     assert_eq!(at("2026-11-02T10:30:00Z")["codes"], json!(["DeviceBindingTimeout"]));
@@ -80,13 +100,15 @@ fn what_cannot_be_explained_is_said_with_what_could_be() {
             "pod team-b/latecmer is on no node",
             "did you mean `latecomer`?",
         ),
-        (
-            &["service/web"],
-            2,
-            "objects of kind \"service\" cannot be explained",
-            "name a pod, as NAME or pod/NAME",
-        ),
+        (&["claim/strem", "-n", "team-b"], 1, "claim team-b/strem is not known", "did you mean `stream`?"),
     ];
+    let kind = text(&run(&["service/web", "--state", STATE]).stderr);
+    assert!(kind.contains("\"service\" is none of the kinds pod, claim, podgroup"), "{kind}");
+    for missing in ["podgroup/x", "compositepodgroup/x", "workload/x"] {
+        let output = run(&[missing, "--state", STATE]);
+        assert_eq!(output.status.code(), Some(1), "{missing}");
+        assert!(text(&output.stderr).contains("/x is not known"), "{}", text(&output.stderr));
+    }
     for (arguments, code, wrong, hint) in cases {
         let output = run(&[arguments, &["--state", STATE]].concat());
         let said = text(&output.stderr);
