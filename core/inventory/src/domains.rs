@@ -72,11 +72,12 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Of the free devices, how many in a hundred the node that can use the most of them cannot use; nothing if none is free.
+    /// Of the free devices, how many in a hundred the node that can use the most of them cannot use, rounded; nothing if none is
+    /// free.
     #[must_use]
     pub fn fragmentation(&self) -> Option<usize> {
         let most = self.largest_on_node.as_ref().map_or(0, |(_, most)| *most);
-        (self.free > 0).then(|| 100 - 100 * most / self.free)
+        (self.free > 0).then(|| (100 * (self.free - most) + self.free / 2) / self.free)
     }
 
     fn count(&mut self, state: &DeviceState) {
