@@ -13,7 +13,7 @@ use decisions::node_refusal::NodeRefusal;
 use decisions::pod::Nearest;
 use decisions::pod::obstacles::{DeviceObstacle, Obstacles};
 use model::claim::{Amount, ClaimId, Wish};
-use model::device::{DeviceId, PoolId};
+use model::device::{Device, DeviceId, PoolId};
 use model::identity::NodeName;
 use model::node::Node;
 use model::pod::Pod;
@@ -193,7 +193,7 @@ pub(crate) fn fixes(case: &Case, pod: &Pod, node: &Obstacles) -> Vec<Vec<Edit>> 
     let mut all: Vec<Vec<Edit>> = node.rules.iter().map(of_rule).collect();
     if let DeviceObstacle::Lacking { nearest, .. } = &node.devices {
         let mut edits = against_lack(case, nearest.as_ref());
-        edits.extend(more_devices(case, node).into_iter().take(PODS_MAX));
+        edits.extend(more_devices(case, node));
         if let Some(miss) = miss_of(nearest.as_ref()) {
             let meant = of_miss(&case.constraints(), miss).into_iter().filter(is_droppable);
             edits.extend(meant.map(Edit::Drop));
@@ -387,8 +387,16 @@ fn more_devices(case: &Case, node: &Obstacles) -> Vec<Edit> {
         };
         published.slice.devices.iter().map(move |device| id(&device.name)).collect::<Vec<_>>()
     });
-    let mut seen = BTreeSet::new();
-    let kinds = held.take(2).chain(local.take(PODS_MAX)).filter(|like| seen.insert(like.clone()));
+    // Devices that differ in their names alone are of one kind.
+    let mut seen: Vec<Device> = Vec::new();
+    let mut is_new = |like: &DeviceId| {
+        let Some(device) = facts.slices.device(like) else { return false };
+        let kind = Device { name: Arc::default(), taints: Vec::new(), ..device.clone() };
+        let is_new = !seen.contains(&kind);
+        seen.push(kind);
+        is_new
+    };
+    let kinds = held.chain(local).filter(|like| is_new(like)).take(PODS_MAX);
     kinds.map(|like| Edit::AddDevices { like, node: node.node.clone(), count }).collect()
 }
 

@@ -107,13 +107,24 @@ impl Case {
         self.snapshot.facts.touch_claim(id);
     }
 
-    /// The claims that pods know under an entry, each once.
+    /// The claims that pods know under an entry, each once, and those of other pods that ask for the same and have no devices either:
+    /// what is said of a claim of one pod of a group holds for all like it.
     pub(crate) fn claims_of_entry(&self, entry: &str) -> Vec<ClaimId> {
+        let claims = &self.snapshot.facts.claims;
         let named = self.question.pods().iter().flat_map(|pod| {
             let entries = pod.claims.iter().filter(|claim| *claim.name == *entry);
             entries.filter_map(|claim| pod.claim_id(claim))
         });
         let mut ids: Vec<ClaimId> = named.collect();
+        if let Some(first) = ids.iter().find_map(|id| claims.get(id)).filter(|_| self.pod().is_none()) {
+            let is_like = |id: &ClaimId| {
+                claims.get(id).is_some_and(|state| {
+                    state.wish.spec == first.wish.spec && claims.allocation(id).is_none()
+                })
+            };
+            let others = self.question.pods().iter().flat_map(|pod| pod.claim_ids());
+            ids.extend(others.filter(is_like).collect::<Vec<_>>());
+        }
         ids.sort_unstable();
         ids.dedup();
         ids

@@ -26,6 +26,14 @@ pub struct Conflict {
 
 /// The smallest set of constraints of a case that conflict. There is no place for the case as it is.
 pub(crate) fn conflict(oracle: &mut Oracle, case: &Case, survey: Option<&[Obstacles]>) -> Conflict {
+    // What would help is told too.
+    let kept = oracle.keep_half();
+    let conflict = search(oracle, case, survey);
+    oracle.restore(kept);
+    conflict
+}
+
+fn search(oracle: &mut Oracle, case: &Case, survey: Option<&[Obstacles]>) -> Conflict {
     let all = constraints(case);
     let mut kept = all.clone();
     if let Some(guess) = survey.and_then(|survey| guess(case, &all, survey))

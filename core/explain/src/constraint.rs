@@ -9,7 +9,7 @@ use std::sync::Arc;
 use cluster::claims::ClaimState;
 use decisions::filters::Filter;
 use decisions::node_refusal::ResourceName;
-use model::claim::{Amount, Ask, ClaimId, Request, Rule, Wish};
+use model::claim::{Amount, Ask, Claim, ClaimId, Request, Rule, Wish};
 use model::group::GroupId;
 use model::node::{Node, NodeTaintEffect};
 use model::pod::{ClaimSource, HostPort, Pod, PodClaim, Shape};
@@ -203,9 +203,10 @@ impl Constraint {
 /// All constraints of a case.
 pub(crate) fn constraints(case: &Case) -> BTreeSet<Constraint> {
     let mut all = BTreeSet::new();
+    let mut known: Vec<Arc<Claim>> = Vec::new();
     for pod in case.question.pods() {
         of_shape(case, &pod.shape, &mut all);
-        of_claims(case, pod, &mut all);
+        of_claims(case, pod, &mut known, &mut all);
     }
     of_cluster(case, &mut all);
     of_groups(case, &mut all);
@@ -245,7 +246,8 @@ fn of_shape(case: &Case, shape: &Shape, all: &mut BTreeSet<Constraint>) {
     }
 }
 
-fn of_claims(case: &Case, pod: &Pod, all: &mut BTreeSet<Constraint>) {
+/// The constraints of the claims of a pod. Claims that ask for the same as others that are known are not told again.
+fn of_claims(case: &Case, pod: &Pod, known: &mut Vec<Arc<Claim>>, all: &mut BTreeSet<Constraint>) {
     let facts = &case.snapshot.facts;
     let is_single = case.pod().is_some();
     for named in &pod.claims {
@@ -258,6 +260,10 @@ fn of_claims(case: &Case, pod: &Pod, all: &mut BTreeSet<Constraint>) {
             continue;
         };
         let spec = &state.wish.spec;
+        if !is_single && known.iter().any(|claim| claim.spec == *spec) {
+            continue;
+        }
+        known.push(state.wish.clone());
         spec.requests.iter().for_each(|request| of_request(&claim, request, all));
         for (index, constraint) in spec.constraints.iter().enumerate() {
             let (attribute, is_distinct) = match &constraint.rule {

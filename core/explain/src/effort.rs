@@ -33,6 +33,15 @@ impl Default for Effort {
     }
 }
 
+impl Effort {
+    /// What one of so many may do.
+    #[must_use]
+    pub fn share(self, of: usize) -> Effort {
+        let of = of.max(1);
+        Effort { decisions_max: (self.decisions_max / of as u32).max(1), work_max: self.work_max / of as u64 }
+    }
+}
+
 /// Whether everything was looked at that was to be looked at.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Extent {
@@ -96,6 +105,18 @@ impl Oracle {
     /// How much work may still be done.
     pub fn work_left(&self) -> u64 {
         self.effort.work_max.saturating_sub(self.work)
+    }
+
+    /// Keeps half of the work that is left for what comes after, and tells how much that is.
+    pub fn keep_half(&mut self) -> u64 {
+        let kept = self.work_left() / 2;
+        self.effort.work_max -= kept;
+        kept
+    }
+
+    /// Lets what was kept be done.
+    pub fn restore(&mut self, kept: u64) {
+        self.effort.work_max += kept;
     }
 
     /// Whether nothing can be asked any more.

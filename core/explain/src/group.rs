@@ -67,7 +67,9 @@ pub struct RefusedGroup {
     pub waiting: usize,
     /// Why, as the condition of the group tells it.
     pub refusal: Box<GangRefusal>,
-    /// For how many pods there is room in each domain that was told of.
+    /// How many domains it may be in.
+    pub domain_count: usize,
+    /// For how many pods there is room in domains, the nearest first; of domains that are alike only in the first.
     pub domains: Vec<DomainRoom>,
     /// The best attempt: pods that would have a node, if that were enough.
     pub seated: Vec<(Arc<str>, NodeName)>,
@@ -179,6 +181,7 @@ fn refused(
     RefusedGroup {
         group,
         waiting: case.question.pods().len(),
+        domain_count: no_room(&refusal.miss.why).map_or(0, |refusal| refusal.domains),
         domains: rooms(&refusal.miss.why),
         refusal,
         seated: attempt.seated.iter().map(named).collect(),

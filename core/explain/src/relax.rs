@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use decisions::considering::Question;
 use decisions::node_refusal::ResourceName;
-use model::claim::{Ask, Claim, Class, Request, Toleration, TolerationValue, Wish};
+use model::claim::{Ask, Claim, ClaimId, Class, Request, Toleration, TolerationValue, Wish};
 use model::group::{Composite, Group, GroupId};
 use model::node::Node;
-use model::pod::{NodeToleration, Pod, Resources, Shape, TolerationOperator};
+use model::pod::{NodeToleration, Pod, PodClaim, Resources, Shape, TolerationOperator};
 use model::request_name::RequestName;
 use model::workload::LevelTerm;
 
@@ -103,13 +103,17 @@ impl Case {
     fn drop_of_claim(&mut self, constraint: &Constraint) {
         match constraint {
             Constraint::Count { claim, request, .. } => {
-                self.change_wish(claim, &|wish| remove_request(wish, request));
-                let facts = &self.snapshot.facts;
-                let asks =
-                    |id| facts.claims.get(id).is_some_and(|state| !state.wish.spec.requests.is_empty());
-                if !self.claims_of_entry(&claim.entry).iter().any(asks) {
-                    self.change_pods(&|pod| remove_entry(pod, &claim.entry));
+                let ids = self.claims_of_entry(&claim.entry);
+                for id in &ids {
+                    self.change_claim(id, |state| remove_request(Arc::make_mut(&mut state.wish), request));
                 }
+                // A claim that asks for nothing is none.
+                let facts = &self.snapshot.facts;
+                let asks = |id: &ClaimId| {
+                    facts.claims.get(id).is_some_and(|state| !state.wish.spec.requests.is_empty())
+                };
+                let idle: Vec<ClaimId> = ids.into_iter().filter(|id| !asks(id)).collect();
+                self.change_pods(&|pod| remove_claims(pod, &idle));
             }
             Constraint::Class { claim, request, .. } => {
                 let any = Class { name: ANY_CLASS.into(), ..Class::default() };
@@ -274,10 +278,20 @@ fn ask_nothing(shape: &mut Shape, name: &ResourceName) {
 
 fn remove_entry(pod: &mut Pod, entry: &str) {
     let kept: Vec<bool> = pod.claims.iter().map(|claim| *claim.name != *entry).collect();
-    keep(&mut pod.claims, &kept);
+    keep_claims(pod, &kept);
+}
+
+fn remove_claims(pod: &mut Pod, ids: &[ClaimId]) {
+    let is_other = |claim: &PodClaim| pod.claim_id(claim).is_none_or(|id| !ids.contains(&id));
+    let kept: Vec<bool> = pod.claims.iter().map(is_other).collect();
+    keep_claims(pod, &kept);
+}
+
+fn keep_claims(pod: &mut Pod, kept: &[bool]) {
+    keep(&mut pod.claims, kept);
     let shape = Arc::make_mut(&mut pod.shape);
-    keep(&mut shape.claim_containers, &kept);
-    keep(&mut shape.claim_templates, &kept);
+    keep(&mut shape.claim_containers, kept);
+    keep(&mut shape.claim_templates, kept);
 }
 
 fn keep<T>(list: &mut Vec<T>, kept: &[bool]) {

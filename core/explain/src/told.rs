@@ -1,14 +1,40 @@
 //! Explanations of groups, of claims and of pods that are placed, as texts.
 
 use std::fmt;
+use std::sync::Arc;
 
+use model::identity::NodeName;
 use placement::DomainName;
 
 use crate::claim::{ClaimExplanation, ClaimStanding, FoundClaim};
 use crate::group::{GroupExplanation, RefusedGroup};
+use crate::nodes::NAMES_MAX;
 use crate::placed::{NowPlaced, PlacedPod};
+use crate::subject::Explanation;
 use crate::text::{Out, write_conflict, write_group, write_remedies};
 use crate::words;
+
+/// How many lines a list has at the most.
+const LINES_MAX: usize = 8;
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, out: Out<'_, '_>) -> fmt::Result {
+        match self {
+            Explanation::Pod(pod) => pod.fmt(out),
+            Explanation::Claim(claim) => claim.fmt(out),
+            Explanation::Group(group) => group.fmt(out),
+            Explanation::Workload(id, groups) if groups.is_empty() => {
+                writeln!(out, "workload {}/{} is not known", id.namespace, id.name)
+            }
+            Explanation::Workload(_, groups) => groups.iter().enumerate().try_for_each(|(at, group)| {
+                if at > 0 {
+                    writeln!(out)?;
+                }
+                group.fmt(out)
+            }),
+        }
+    }
+}
 
 impl fmt::Display for GroupExplanation {
     fn fmt(&self, out: Out<'_, '_>) -> fmt::Result {
@@ -63,7 +89,9 @@ impl fmt::Display for RefusedGroup {
             self.refusal.miss.why.code()
         )?;
         if !self.domains.is_empty() {
-            writeln!(out, "\ndomains:")?;
+            let alike =
+                if self.domain_count > self.domains.len() { ", of those that are alike one" } else { "" };
+            writeln!(out, "\n{}{alike}:", words::number(self.domain_count, "domain"))?;
         }
         for room in &self.domains {
             let domain = match &room.domain {
@@ -72,10 +100,7 @@ impl fmt::Display for RefusedGroup {
             };
             writeln!(out, "  {domain} has room for {} of {} pods", room.room_for, room.wanted)?;
         }
-        if !self.seated.is_empty() {
-            writeln!(out, "\nbest attempt:")?;
-        }
-        self.seated.iter().try_for_each(|(pod, node)| writeln!(out, "  {pod} on node {node}"))?;
+        write_attempt(out, &self.seated)?;
         if let Some(next) = self.next.as_ref().filter(|_| !self.groups.is_empty()) {
             let then = if self.seated.is_empty() { "" } else { " beside these" };
             writeln!(out, "\nnodes for pod {next}{then}:")?;
@@ -83,6 +108,33 @@ impl fmt::Display for RefusedGroup {
         }
         write_conflict(out, &self.conflict, "the group")?;
         write_remedies(out, &self.remedies, ("the group", "each pod"))
+    }
+}
+
+/// The best attempt, node by node.
+fn write_attempt(out: Out<'_, '_>, seated: &[(Arc<str>, NodeName)]) -> fmt::Result {
+    if seated.is_empty() {
+        return Ok(());
+    }
+    let mut by_node: Vec<(&NodeName, Vec<&Arc<str>>)> = Vec::new();
+    for (pod, node) in seated {
+        match by_node.iter_mut().find(|(known, _)| *known == node) {
+            Some((_, pods)) => pods.push(pod),
+            None => by_node.push((node, vec![pod])),
+        }
+    }
+    writeln!(
+        out,
+        "\nbest attempt, {} on {}:",
+        words::number(seated.len(), "pod"),
+        words::number(by_node.len(), "node")
+    )?;
+    for (node, pods) in by_node.iter().take(LINES_MAX) {
+        writeln!(out, "  node {node}: {}", words::some(&pods[..pods.len().min(NAMES_MAX)], pods.len()))?;
+    }
+    match by_node.len().saturating_sub(LINES_MAX) {
+        0 => Ok(()),
+        more => writeln!(out, "  and {}", words::number(more, "more node")),
     }
 }
 

@@ -19,7 +19,7 @@ use model::group::{Group, GroupId};
 use model::node::{Node, NodeSelector, NodeTaint, NodeTaintEffect, Operator, Requirement};
 use model::pod::{ClaimSource, LabelSelector, Pod, PodClaim, PodId, PodTerm, Resources, Shape};
 use model::timestamp::Timestamp;
-use scheduler::engine::{Engine, Input};
+use scheduler::engine::{Announcement, Effect, Engine, Input};
 use selector::SliceRevision;
 
 pub const DRIVER: &str = "gpu.example.com";
@@ -150,6 +150,17 @@ impl Cluster {
         let snapshot = self.snapshot();
         let pod = snapshot.facts.waiting.values().find(|one| one.id == pod_id(pod)).cloned();
         Case::of_pod(snapshot, pod.expect("it waits"))
+    }
+
+    /// What the conditions of pods and pod groups say after a turn.
+    pub fn conditions(&mut self) -> Vec<String> {
+        let effects = self.engine.handle(NOW, Input::Turn { attempts: 100 });
+        let told = |effect: Effect| match effect {
+            Effect::Announce(Announcement::FailedScheduling { message, .. }) => Some(message.to_string()),
+            Effect::Announce(Announcement::Gang(news)) => Some(news.outcome.to_string()),
+            _ => None,
+        };
+        effects.into_iter().filter_map(told).collect()
     }
 
     pub fn snapshot(&self) -> Snapshot {

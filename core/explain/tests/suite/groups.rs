@@ -35,14 +35,13 @@ fn a_group_for_which_no_rack_has_enough_devices() {
         pod group is unschedulable, none of 2 domains has room for 4 members at once; r1 comes closest: room for 3 of 4, insufficient devices: 4 needed, 3 free
         group default/ring waits with 4 pods: InsufficientRoom
 
-        domains:
+        2 domains:
           r1 has room for 3 of 4 pods
           r2 has room for 2 of 4 pods
 
-        best attempt:
-          ring-0 on node a
-          ring-1 on node a
-          ring-2 on node b
+        best attempt, 3 pods on 2 nodes:
+          node a: ring-0, ring-1
+          node b: ring-2
 
         nodes for pod ring-3 beside these:
           2 nodes [InsufficientDevices]: a, b
@@ -54,9 +53,6 @@ fn a_group_for_which_no_rack_has_enough_devices() {
 
         smallest set of constraints that conflict:
           - 1 device for request gpus of claim ring-0 [DeviceCount]
-          - 1 device for request gpus of claim ring-1 [DeviceCount]
-          - 1 device for request gpus of claim ring-2 [DeviceCount]
-          - 1 device for request gpus of claim ring-3 [DeviceCount]
           - devices that are allocated already [HeldDevices]
           - one domain of rack for all pods of group ring [Topology]
           - minCount 4 of group ring [MinCount]
@@ -84,13 +80,13 @@ fn a_group_that_would_fit_but_for_its_topology() {
         pod group is unschedulable, none of 2 domains has room for 3 members at once; r1 comes closest: room for 2 of 3, at most 2 of 3 pods like ring-0 fit
         group default/ring waits with 3 pods: InsufficientRoom
 
-        domains:
+        2 domains:
           r1 has room for 2 of 3 pods
           r2 has room for 1 of 3 pods
 
-        best attempt:
-          ring-0 on node a
-          ring-1 on node b
+        best attempt, 2 pods on 2 nodes:
+          node a: ring-0
+          node b: ring-1
 
         nodes for pod ring-2 beside these:
           2 nodes [InsufficientCpu]: a, b

@@ -3,11 +3,72 @@
 use std::sync::Arc;
 
 use cluster::preparation::{Preparation, Progress};
+use explain::{Audience, Effort, Subject, explain};
 use model::device::DeviceId;
 use model::timestamp::Timestamp;
+use model::workload::WorkloadId;
 
-use crate::cluster_of::{DRIVER, ask, claim, claim_with, cluster, node, on, pod};
+use crate::cluster_of::{
+    DRIVER, ask, claim, claim_id, claim_with, cluster, cluster_with_groups, group_id, node, on, pod, pod_id,
+};
 use crate::texts::check;
+
+#[test]
+fn the_first_line_is_the_message_of_the_condition() {
+    let mut of_pod = cluster()
+        .with_gpus(node("a", 8), 2)
+        .user("infer", "a", &[0])
+        .claim(claim("train", 2))
+        .pod(pod("train").claims(&["train"]).0);
+    let text = of_pod.text("train");
+    assert_eq!(of_pod.conditions(), [text.lines().next().unwrap_or_default()]);
+    let mut of_group = cluster_with_groups().with(node("a", 8)).group("ring", 2, &[]);
+    for name in ["ring-0", "ring-1"] {
+        of_group = of_group.pod(pod(name).of("ring").cpu(5).0);
+    }
+    let text = of_group.group_text("ring");
+    let first = text.lines().next().unwrap_or_default();
+    let conditions = of_group.conditions();
+    assert!(conditions.iter().any(|told| told.contains(first)), "{first} is not in {conditions:?}");
+}
+
+#[test]
+fn what_meets_its_bound_says_so() {
+    let built = cluster()
+        .with_gpus(node("a", 8), 4)
+        .user("infer", "a", &[0, 1, 2])
+        .claim(claim("train", 2))
+        .pod(pod("train").claims(&["train"]).0);
+    let subject = Subject::Pod(pod_id("train"));
+    let told = |decisions_max| {
+        let effort = Effort { decisions_max, ..Effort::default() };
+        explain(&built.snapshot(), &subject, &Audience::AllNamespaces, effort).to_string()
+    };
+    let bound = "the bound of the explanation was met";
+    assert!(told(0).contains(bound) && told(0).lines().count() == 1);
+    assert!(told(3).contains("constraints that conflict; the bound of the explanation was met"));
+    assert!(!told(200).contains(bound));
+}
+
+#[test]
+fn nothing_is_told_of_namespaces_that_may_not_be_seen() {
+    let built = cluster_with_groups()
+        .with_gpus(node("a", 8), 1)
+        .user("infer", "a", &[0])
+        .group("ring", 2, &[])
+        .pod(pod("ring-0").of("ring").0);
+    let subjects = [
+        Subject::Pod(pod_id("infer")),
+        Subject::Claim(claim_id("infer")),
+        Subject::Group(group_id("ring")),
+        Subject::Workload(WorkloadId { namespace: "default".into(), name: "ring".into() }),
+    ];
+    for subject in subjects {
+        let text =
+            explain(&built.snapshot(), &subject, &Audience::of("other"), Effort::default()).to_string();
+        assert!(text.lines().count() == 1 && text.contains("not"), "{text}");
+    }
+}
 
 #[test]
 fn a_claim_tells_its_devices_and_the_pods_that_use_it() {
