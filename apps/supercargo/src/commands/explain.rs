@@ -5,16 +5,13 @@ mod json;
 use std::io::{self, Write};
 
 use clap::{Args, ValueEnum};
-use cluster::groups::Root;
 use explain::{
-    Audience, ClaimExplanation, Effort, GroupExplanation, PodExplanation, explain_claim, explain_group,
-    explain_pod,
+    Audience, ClaimExplanation, Effort, Explanation, GroupExplanation, PodExplanation, Subject, explain,
 };
 use model::claim::ClaimId;
 use model::group::GroupId;
 use model::pod::PodId;
 use model::workload::WorkloadId;
-use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::state::{Source, State};
@@ -38,8 +35,8 @@ proposed was tried on such a copy. If not everything can be read (stderr says wh
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Explain {
     /// The name of a pod, or KIND/NAME with one of the kinds pod, claim, podgroup, compositepodgroup and workload
-    #[arg(value_name = "POD|KIND/NAME", value_parser = Subject::parse)]
-    subject: Subject,
+    #[arg(value_name = "POD|KIND/NAME", value_parser = Target::parse)]
+    object: Target,
     /// The namespace of the object [default: that of the kubeconfig's context]
     #[arg(short, long, value_name = "NAMESPACE")]
     namespace: Option<String>,
@@ -50,22 +47,20 @@ pub(crate) struct Explain {
     output: Format,
 }
 
-/// What is to be explained, by its name.
+/// What is to be explained, by its kind and name.
 #[derive(Clone, Debug)]
-enum Subject {
-    Pod(String),
-    Claim(String),
-    PodGroup(String),
-    CompositePodGroup(String),
-    Workload(String),
+struct Target {
+    kind: Kind,
+    name: String,
 }
 
-/// What is said of it.
-enum Told {
-    Pod(PodId, PodExplanation),
-    Claim(ClaimId, ClaimExplanation),
-    /// Of one group, or of all groups of a workload.
-    Groups(Vec<GroupExplanation>),
+/// The kinds of objects that can be explained.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Pod,
+    Claim,
+    Group,
+    Workload,
 }
 
 /// How explanations are written.
@@ -79,19 +74,30 @@ enum Format {
     Yaml,
 }
 
-impl Subject {
-    fn parse(text: &str) -> Result<Subject, String> {
+impl Target {
+    fn parse(text: &str) -> Result<Target, String> {
         let (kind, name) = text.split_once('/').unwrap_or(("pod", text));
-        let name = name.to_owned();
-        match kind {
-            "pod" | "pods" | "po" => Ok(Subject::Pod(name)),
-            "claim" | "resourceclaim" | "resourceclaims" => Ok(Subject::Claim(name)),
-            "podgroup" | "podgroups" => Ok(Subject::PodGroup(name)),
-            "compositepodgroup" | "compositepodgroups" => Ok(Subject::CompositePodGroup(name)),
-            "workload" | "workloads" => Ok(Subject::Workload(name)),
-            other => Err(format!(
-                "{other:?} is none of the kinds pod, claim, podgroup, compositepodgroup and workload"
-            )),
+        let kind = match kind {
+            "pod" | "pods" | "po" => Kind::Pod,
+            "claim" | "resourceclaim" | "resourceclaims" => Kind::Claim,
+            "podgroup" | "podgroups" | "compositepodgroup" | "compositepodgroups" => Kind::Group,
+            "workload" | "workloads" => Kind::Workload,
+            other => {
+                let kinds = "pod, claim, podgroup, compositepodgroup and workload";
+                return Err(format!("{other:?} is none of the kinds {kinds}"));
+            }
+        };
+        Ok(Target { kind, name: name.to_owned() })
+    }
+
+    /// The object in a namespace.
+    fn within(&self, namespace: &str) -> Subject {
+        let (namespace, name) = (namespace.into(), self.name.as_str());
+        match self.kind {
+            Kind::Pod => Subject::Pod(PodId { namespace, name: name.into() }),
+            Kind::Claim => Subject::Claim(ClaimId { namespace, name: name.into() }),
+            Kind::Group => Subject::Group(GroupId { namespace, name: name.into() }),
+            Kind::Workload => Subject::Workload(WorkloadId { namespace, name: name.into() }),
         }
     }
 }
@@ -99,89 +105,47 @@ impl Subject {
 impl Explain {
     pub(crate) fn run(&self, out: &mut dyn Write, complaints: &mut dyn Write) -> Result<(), Failure> {
         let state = self.source.read(self.namespace.as_deref(), complaints)?;
-        let told = self.explain(&state)?;
+        let subject = self.object.within(self.namespace.as_deref().unwrap_or(state.namespace()));
+        // What the caller may not read is not among the facts, so all that is known may be named.
+        let told = explain(&state.snapshot(), &subject, &Audience::AllNamespaces, Effort::default());
+        let told = found(&subject, told, &state)?;
         match self.output {
-            Format::Text => write!(out, "{}", told.text())?,
+            Format::Text => write!(out, "{told}")?,
             Format::Json => {
-                let text = serde_json::to_string_pretty(&told.document()).map_err(io::Error::from)?;
+                let text = serde_json::to_string_pretty(&json::document(&subject, &told))
+                    .map_err(io::Error::from)?;
                 writeln!(out, "{text}")?;
             }
-            Format::Yaml => out.write_all(yaml::document(&told.document()).as_bytes())?,
+            Format::Yaml => out.write_all(yaml::document(&json::document(&subject, &told)).as_bytes())?,
         }
         Ok(())
     }
-
-    /// Explains the object.
-    fn explain(&self, state: &State) -> Result<Told, Failure> {
-        let namespace = self.namespace.as_deref().unwrap_or(state.namespace());
-        let (snapshot, effort) = (state.snapshot(), Effort::default());
-        // What the caller may not read is not among the facts, so all that is known may be named.
-        let audience = Audience::AllNamespaces;
-        let group = |root: &Root| match explain_group(&snapshot, root, &audience, effort) {
-            missing @ GroupExplanation::NotFound(_) => Err(unknown(&missing.to_string(), None)),
-            told => Ok(told),
-        };
-        let group_id = |name: &str| GroupId { namespace: namespace.into(), name: name.into() };
-        let groups = &state.facts().groups;
-        match &self.subject {
-            Subject::Pod(name) => {
-                let id = PodId { namespace: namespace.into(), name: name.as_str().into() };
-                match explain_pod(&snapshot, &id, &audience, effort) {
-                    missing @ PodExplanation::NotFound(_) => {
-                        Err(unknown(&missing.to_string(), nearest_pod(&id, state)))
-                    }
-                    told => Ok(Told::Pod(id, told)),
-                }
-            }
-            Subject::Claim(name) => {
-                let id = ClaimId { namespace: namespace.into(), name: name.as_str().into() };
-                match explain_claim(&snapshot, &id, &audience) {
-                    ClaimExplanation::Found(mut found) => {
-                        // Facts keep the time only where a deadline is counted from it.
-                        found.since = found.since.or(state.allocated_at(&id));
-                        Ok(Told::Claim(id, ClaimExplanation::Found(found)))
-                    }
-                    missing @ ClaimExplanation::NotFound(_) => {
-                        Err(unknown(&missing.to_string(), state.nearest_claim(&id)))
-                    }
-                }
-            }
-            // The pods of a group that belongs to a tree are placed with the tree.
-            Subject::PodGroup(name) => {
-                group(&groups.root_or_self(&group_id(name))).map(|told| Told::Groups(vec![told]))
-            }
-            Subject::CompositePodGroup(name) => {
-                group(&Root::Composite(group_id(name))).map(|told| Told::Groups(vec![told]))
-            }
-            Subject::Workload(name) => {
-                let id = WorkloadId { namespace: namespace.into(), name: name.as_str().into() };
-                let Some(all) = groups.of_workload(&id) else {
-                    return Err(unknown(&format!("workload {namespace}/{name} is not known"), None));
-                };
-                let told: Result<Vec<_>, _> = all.iter().map(|id| group(&Root::Group(id.clone()))).collect();
-                told.map(Told::Groups)
-            }
-        }
-    }
 }
 
-impl Told {
-    fn text(&self) -> String {
-        match self {
-            Told::Pod(_, told) => told.to_string(),
-            Told::Claim(_, told) => told.to_string(),
-            Told::Groups(all) => all.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"),
+/// What is said of an object that is there, with what its claim says of itself.
+fn found(subject: &Subject, told: Explanation, state: &State) -> Result<Explanation, Failure> {
+    let nearest = match (subject, &told) {
+        (Subject::Pod(id), Explanation::Pod(pod)) if matches!(**pod, PodExplanation::NotFound(_)) => {
+            nearest_pod(id, state)
         }
-    }
+        (Subject::Claim(id), Explanation::Claim(ClaimExplanation::NotFound(_))) => state.nearest_claim(id),
+        (_, Explanation::Group(GroupExplanation::NotFound(_))) => None,
+        (_, Explanation::Workload(_, groups)) if groups.is_empty() => None,
+        (Subject::Claim(id), _) => return Ok(with_time(id, told, state)),
+        _ => return Ok(told),
+    };
+    let hint = nearest.map(|nearest| format!("did you mean `{nearest}`?")).unwrap_or_default();
+    Err(Failure::Failed { wrong: told.to_string().trim_end().to_owned(), hint })
+}
 
-    fn document(&self) -> Value {
-        match self {
-            Told::Pod(id, told) => json::pod(id, told),
-            Told::Claim(id, told) => json::claim(id, told),
-            Told::Groups(all) => {
-                serde_json::json!({ "groups": all.iter().map(json::group).collect::<Vec<_>>() })
-            }
+/// A claim with the time of its allocation. Facts keep that only where a deadline is counted from it.
+fn with_time(id: &ClaimId, told: Explanation, state: &State) -> Explanation {
+    match told {
+        Explanation::Claim(ClaimExplanation::Found(mut claim)) => {
+            claim.since = claim.since.or(state.allocated_at(id));
+            Explanation::Claim(ClaimExplanation::Found(claim))
         }
+        other => other,
     }
 }
 
@@ -191,10 +155,4 @@ fn nearest_pod<'s>(id: &PodId, state: &'s State) -> Option<&'s str> {
     let known = facts.waiting.values().chain(facts.nodes.pods());
     let known = known.filter(|pod| pod.id.namespace == id.namespace).map(|pod| &*pod.id.name);
     model::nearest::nearest(&id.name, known).filter(|nearest| *nearest != &*id.name)
-}
-
-/// An object that is not there, with the nearest name that is.
-fn unknown(why: &str, nearest: Option<&str>) -> Failure {
-    let hint = nearest.map(|nearest| format!("did you mean `{nearest}`?")).unwrap_or_default();
-    Failure::Failed { wrong: why.trim_end().to_owned(), hint }
 }

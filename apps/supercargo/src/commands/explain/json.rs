@@ -3,16 +3,28 @@
 use std::fmt::Display;
 
 use explain::{
-    ClaimExplanation, ClaimStanding, Conflict, GroupExplanation, NodeGroup, PodExplanation, RefusedGroup,
-    RefusedPod, Remedies, WaitingPod,
+    ClaimExplanation, ClaimStanding, Conflict, Explanation, GroupExplanation, NodeGroup, PodExplanation,
+    RefusedGroup, RefusedPod, Remedies, Subject, WaitingPod,
 };
 use model::claim::ClaimId;
 use model::group::GroupId;
 use model::pod::PodId;
 use serde_json::{Value, json};
 
+/// What is said of an object.
+pub(super) fn document(subject: &Subject, told: &Explanation) -> Value {
+    match (subject, told) {
+        (Subject::Pod(id), Explanation::Pod(told)) => pod(id, told),
+        (Subject::Claim(id), Explanation::Claim(told)) => claim(id, told),
+        (_, Explanation::Group(told)) => json!({ "groups": [group(told)] }),
+        (_, Explanation::Workload(_, all)) => json!({ "groups": all.iter().map(group).collect::<Vec<_>>() }),
+        // An object is explained as what it is, so nothing else comes; it would be told as a text.
+        (_, told) => json!({ "text": told.to_string() }),
+    }
+}
+
 /// What is said of a pod.
-pub(super) fn pod(id: &PodId, told: &PodExplanation) -> Value {
+fn pod(id: &PodId, told: &PodExplanation) -> Value {
     let mut document = begin((&id.namespace, &id.name), told);
     let verdict = match told {
         PodExplanation::NotFound(_) => "NotFound",
@@ -43,7 +55,7 @@ pub(super) fn pod(id: &PodId, told: &PodExplanation) -> Value {
 }
 
 /// What is said of a group of pods, or of a group of groups.
-pub(super) fn group(told: &GroupExplanation) -> Value {
+fn group(told: &GroupExplanation) -> Value {
     let (id, verdict): (&GroupId, &str) = match told {
         GroupExplanation::NotFound(id) => (id, "NotFound"),
         GroupExplanation::NoneWait { group, .. } => (group, "NoneWait"),
@@ -61,7 +73,7 @@ pub(super) fn group(told: &GroupExplanation) -> Value {
 }
 
 /// What is said of a claim.
-pub(super) fn claim(id: &ClaimId, told: &ClaimExplanation) -> Value {
+fn claim(id: &ClaimId, told: &ClaimExplanation) -> Value {
     let mut document = begin((&id.namespace, &id.name), told);
     let ClaimExplanation::Found(found) = told else {
         document["verdict"] = json!("NotFound");
