@@ -66,7 +66,7 @@ use serde_json::Value;
 
 use crate::admit::{Request, judge};
 use crate::rejection::Rejection;
-use crate::used;
+use crate::{defaulted, used};
 
 /// Hands the kinds that have rules to a macro.
 macro_rules! every_kind {
@@ -147,4 +147,17 @@ pub(crate) fn used_gates(kind: &Kind, object: &Value) -> BTreeSet<Gate> {
     }
     every_kind!(try_each);
     BTreeSet::new()
+}
+
+/// An object of the kind, in the version in which it is stored, with the defaults that depend on other fields.
+pub(crate) fn with_defaults(kind: &Kind, object: Value) -> Value {
+    macro_rules! try_each {
+        ($($type:ty),* $(,)?) => {$(
+            if kind.kind == <$type>::KIND && kind.api_version == <$type>::API_VERSION {
+                return defaulted::with_defaults::<$type>(object);
+            }
+        )*};
+    }
+    every_kind!(try_each);
+    object
 }

@@ -7,6 +7,7 @@ mod addresses;
 mod admit;
 mod cause;
 mod conditions;
+mod defaulted;
 mod expressions;
 mod kind;
 mod kinds;
@@ -22,6 +23,7 @@ use schema::names;
 
 pub use admit::{Admitted, FieldValidation, Identity, Operation, Owners, Submission, admit};
 pub use cause::{Cause, Reason};
+pub use defaulted::defaulted;
 pub use kind::Context;
 pub use rejection::Rejection;
 pub use surroundings::Surroundings;

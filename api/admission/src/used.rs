@@ -57,7 +57,7 @@ pub(crate) fn used<T: Admit + Clone>(object: &Value) -> BTreeSet<Gate> {
 
 /// A cluster without objects, in which is noted what is dropped.
 #[derive(Default)]
-struct Heard(RefCell<BTreeSet<Gate>>);
+pub(crate) struct Heard(RefCell<BTreeSet<Gate>>);
 
 impl Surroundings for Heard {
     fn namespace_labels(&self, _: &str) -> Option<BTreeMap<String, String>> {

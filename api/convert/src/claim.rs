@@ -128,13 +128,17 @@ fn constraint(object: &DeviceConstraint) -> Constraint {
     Constraint { requests: request_names(&object.requests), rule }
 }
 
-/// Requests and alternatives of requests, which are told as `request/alternative`.
+/// Requests and alternatives of requests.
 fn request_names(texts: &[String]) -> Vec<RequestName> {
-    let name = |text: &String| match text.split_once('/') {
-        None => text.as_str().into(),
+    texts.iter().map(|text| request_name(text)).collect()
+}
+
+/// A request, or an alternative of one, which is told as `request/alternative`.
+pub(crate) fn request_name(text: &str) -> RequestName {
+    match text.split_once('/') {
+        None => text.into(),
         Some((request, subrequest)) => {
             RequestName { request: request.into(), subrequest: Some(subrequest.into()) }
         }
-    };
-    texts.iter().map(name).collect()
+    }
 }

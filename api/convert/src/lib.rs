@@ -6,6 +6,7 @@
 mod allocation;
 pub mod change;
 mod claim;
+mod claim_use;
 mod class;
 mod companions;
 mod device_containers;
@@ -32,6 +33,7 @@ mod workload;
 
 pub use allocation::{allocation, is_kept};
 pub use claim::{claim, claim_id};
+pub use claim_use::claim_use;
 pub use class::class;
 pub use error::{ConvertError, ObjectName};
 pub use group::INITIALLY_SCHEDULED;

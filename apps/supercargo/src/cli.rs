@@ -9,12 +9,15 @@ use clap::{Parser, Subcommand};
 use crate::commands::apiserver::Apiserver;
 use crate::commands::controllers::Controllers;
 use crate::commands::crds::Crds;
+use crate::commands::devices::Devices;
+use crate::commands::explain::Explain;
 use crate::commands::fabric::FabricController;
 use crate::commands::fabric_emulator::FabricEmulator;
 use crate::commands::features::Features;
 use crate::commands::node::Node;
 use crate::commands::scheduler::Scheduler;
 use crate::commands::simulate::Simulate;
+use crate::commands::topology::Topology;
 use crate::commands::up::Up;
 
 const ABOUT: &str = "\
@@ -30,6 +33,9 @@ Examples:
   supercargo up             a whole cluster on this machine, with sample GPUs and pods
   supercargo fabric         attaches devices of a composable fabric to nodes, as claims are given them
   supercargo fabric-emulator   such a fabric, to try it with
+  supercargo explain POD    why a pod waits, and what would help
+  supercargo devices        every device, and which claims and pods hold it
+  supercargo topology       racks, nodes, devices and what is free, as a table, a tree or a picture
   supercargo features       what can be turned on and off
   supercargo crds           our own kinds, for a real API server
   supercargo help up        all about one command
@@ -56,6 +62,9 @@ pub(crate) enum Command {
     Crds(Crds),
     Features(Features),
     Simulate(Simulate),
+    Explain(Explain),
+    Devices(Devices),
+    Topology(Topology),
 }
 
 /// A time in seconds, such as `0.3`.

@@ -6,12 +6,15 @@
 pub(crate) mod apiserver;
 pub(crate) mod controllers;
 pub(crate) mod crds;
+pub(crate) mod devices;
+pub(crate) mod explain;
 pub(crate) mod fabric;
 pub(crate) mod fabric_emulator;
 pub(crate) mod features;
 pub(crate) mod node;
 pub(crate) mod scheduler;
 pub(crate) mod simulate;
+pub(crate) mod topology;
 pub(crate) mod up;
 
 use std::io::{self, Write};
@@ -26,12 +29,15 @@ pub(crate) fn run(command: &Command, out: &mut dyn Write) -> Result<ExitCode, Fa
         Command::Apiserver(apiserver) => apiserver.run(out),
         Command::Controllers(controllers) => controllers.run(out),
         Command::Crds(crds) => crds.run(out),
+        Command::Devices(devices) => devices.run(out, &mut io::stderr()),
+        Command::Explain(explain) => explain.run(out, &mut io::stderr()),
         Command::Fabric(fabric) => fabric.run(out),
         Command::FabricEmulator(emulator) => emulator.run(out),
         Command::Features(features) => features.run(out),
         Command::Node(node) => node.run(out),
         Command::Scheduler(scheduler) => scheduler.run(out),
         Command::Simulate(simulate) => return simulate.run(out, &mut io::stderr()),
+        Command::Topology(topology) => topology.run(out, &mut io::stderr()),
         Command::Up(up) => return up.run(out),
     };
     done.map(|()| ExitCode::SUCCESS)

@@ -6,6 +6,7 @@
 
 mod cli;
 mod cluster;
+mod columns;
 mod commands;
 mod configuration;
 mod daemon;
@@ -13,18 +14,19 @@ mod embedded;
 mod failure;
 mod live;
 mod private_file;
+mod program;
 mod reach;
 mod sample;
+mod state;
 mod troubles;
 mod yaml;
 
+use std::env;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::Parser;
-
-use cli::Cli;
 use failure::Failure;
+use program::Program;
 
 fn main() -> ExitCode {
     let mut out = io::stdout().lock();
@@ -34,17 +36,18 @@ fn main() -> ExitCode {
         Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(failure) => {
             // When stderr is gone too there is nobody left to tell.
-            let _ = writeln!(io::stderr(), "{failure}");
+            let _ = writeln!(io::stderr(), "{}", Program::current().speak(&failure.to_string()));
             failure.exit_code()
         }
     }
 }
 
 fn answer(out: &mut dyn Write) -> Result<ExitCode, Failure> {
-    match Cli::try_parse() {
+    let program = Program::current();
+    match program.parse(env::args_os()) {
         Ok(cli) => commands::run(&cli.command, out),
         Err(asked) if !asked.use_stderr() => {
-            write!(out, "{}", asked.render())?;
+            write!(out, "{}", program.speak(&asked.render().to_string()))?;
             Ok(ExitCode::SUCCESS)
         }
         Err(wrong) => Err(failure::from_clap(&wrong)),

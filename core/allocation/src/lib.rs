@@ -24,6 +24,7 @@ mod refusal;
 mod render;
 mod search;
 mod solver;
+mod stock;
 #[cfg(test)]
 mod verdicts;
 mod work;
@@ -44,7 +45,8 @@ pub use asked::{Asked, Asker};
 pub use error::{AllocationError, ExpressionFault};
 pub use expressions::{Expressions, Learned};
 pub use inquiry::{Inquiry, Progress};
-pub use refusal::{Refusal, Stage, StageCount};
+pub use refusal::{NearestMiss, Refusal, Stage, StageCount};
+pub use stock::{Stock, Supply};
 
 /// The most devices that a claim can hold.
 pub const RESULTS_MAX: usize = 32;

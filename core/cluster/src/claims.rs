@@ -54,6 +54,17 @@ impl Claims {
         self.known.get(id)
     }
 
+    /// All claims that the API has.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<ClaimState>> {
+        self.known.values()
+    }
+
+    /// The same claims as if nobody held a device, for a look at what would be then.
+    #[must_use]
+    pub fn with_all_devices_free(&self) -> Claims {
+        Claims { ledger: Ledger::default(), ..self.clone() }
+    }
+
     /// What a claim has, or will have once our write arrives.
     #[must_use]
     pub fn allocation(&self, id: &ClaimId) -> Option<&Arc<Allocated>> {

@@ -132,6 +132,15 @@ impl Groups {
         self.known.get(id)
     }
 
+    /// The levels of the topology that groups and groups of groups name, each once.
+    #[must_use]
+    pub fn levels(&self) -> BTreeSet<&Arc<str>> {
+        let groups = self.known.values().flat_map(|group| &group.levels);
+        let composites = self.composites.values().flat_map(|composite| &composite.levels);
+        let terms = self.terms.values().flat_map(|terms| &terms.levels).map(|term| &term.level);
+        groups.chain(composites).chain(terms).collect()
+    }
+
     /// A group of groups by name.
     #[must_use]
     pub fn composite(&self, id: &GroupId) -> Option<&Arc<Composite>> {
@@ -147,6 +156,13 @@ impl Groups {
     #[must_use]
     pub fn terms(&self, id: &GroupId) -> Option<&Arc<Terms>> {
         self.terms.get(id)
+    }
+
+    /// Gives a group of a workload of our own other terms, for a look at what would be then.
+    pub fn change_terms(&mut self, id: &GroupId, change: impl FnOnce(&mut Terms)) {
+        if let Some(terms) = self.terms.get_mut(id) {
+            change(Arc::make_mut(terms));
+        }
     }
 
     /// The groups of a workload of our own.

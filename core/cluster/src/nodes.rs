@@ -164,6 +164,11 @@ impl Nodes {
         self.priorities.keys().next().copied()
     }
 
+    /// The priorities of pods, the lowest first.
+    pub fn priorities(&self) -> impl Iterator<Item = i32> {
+        self.priorities.keys().copied()
+    }
+
     /// A pod with the number of its node.
     #[must_use]
     pub fn pod(&self, uid: &str) -> Option<(NodeIdx, &Arc<Pod>)> {

@@ -259,12 +259,7 @@ impl Slices {
         let own = self.of_node.get(&node.name).into_iter().flatten();
         for published in own.chain(&self.shared).map(|at| self.at(*at)) {
             let slice = &published.slice;
-            if !gates.enabled(Gate::DRAPartitionableDevices)
-                && (matches!(slice.reach, Reach::PerDevice) || !slice.counter_sets.is_empty())
-            {
-                continue;
-            }
-            if !is_relevant(published, node)? {
+            if !is_understood(published, gates) || !is_relevant(published, node)? {
                 continue;
             }
             let kept = found.entry(&slice.pool).or_default();
@@ -280,6 +275,17 @@ impl Slices {
             found.into_iter().filter_map(|(id, kept)| self.pool(id, kept, gates)).collect();
         pools.sort_by_key(PoolView::needs_preparation);
         Ok(pools)
+    }
+
+    /// All pools, sorted by driver and name, as they are seen from no node in particular: with the devices for all nodes, each with
+    /// the slices of its newest generation.
+    pub fn pools(&self, gates: Gates) -> impl Iterator<Item = (PoolView, Vec<&Arc<Published>>)> {
+        self.of_pool.iter().filter_map(move |(id, places)| {
+            let known = || places.iter().map(|at| self.at(*at)).filter(|one| is_understood(one, gates));
+            let newest = known().map(|published| published.slice.generation).max()?;
+            let newest: Vec<_> = known().filter(|one| one.slice.generation == newest).collect();
+            Some((self.pool(id, newest.clone(), gates)?, newest))
+        })
     }
 
     /// The pool that relevant slices of one generation make, if that generation is still current.
@@ -334,6 +340,13 @@ fn split(id: &PoolId, here: Vec<Arc<Published>>, elsewhere: Vec<Arc<Published>>,
     let (more_counters, elsewhere): (Vec<_>, _) = elsewhere.into_iter().partition(has_counters);
     counters.extend(more_counters);
     WholePool { id: id.clone(), here, elsewhere, counters }
+}
+
+/// Whether a slice says nothing that needs a feature which is off.
+fn is_understood(published: &Published, gates: Gates) -> bool {
+    let slice = &published.slice;
+    let is_plain = slice.reach != Reach::PerDevice && slice.counter_sets.is_empty();
+    is_plain || gates.enabled(Gate::DRAPartitionableDevices)
 }
 
 /// Whether any device of the slice may be usable from the node.

@@ -366,3 +366,21 @@ fn while_partitions_are_off_two_devices_of_one_name_are_still_a_contradiction() 
     let twice = slice("a").with(device("x")).with(device("x"));
     check_with(off, [twice], &["gpu/pool: it has two devices of the name x"]);
 }
+
+#[test]
+fn from_no_node_in_particular_a_pool_is_all_slices_of_its_newest_generation() {
+    let slices = [
+        slice("a").of("gpu", "two").among(2).with(device("x")),
+        slice("b").of("gpu", "two").among(2).reach(on("node-2")).with(device("y")),
+        slice("c").of("gpu", "one").with(device("x")),
+        slice("d").of("gpu", "one").generation(2).among(2).reach(on("node-3")).with(device("x")),
+    ];
+    let published = slices.into_iter().enumerate().map(|(number, slice)| {
+        Arc::new(Published::new(slice, SliceRevision { slice: number as u64, revision: 0 }))
+    });
+    let slices = Slices::new(published);
+    let pools: Vec<_> = slices.pools(Gates::all_on()).collect();
+    let told: Vec<String> =
+        pools.iter().map(|(pool, newest)| format!("{}; {}", shown(pool), newest.len())).collect();
+    assert_eq!(told, ["gpu/one: 1 of 2 slices; 1", "gpu/two: here a b; 2"]);
+}

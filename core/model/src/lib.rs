@@ -2,6 +2,7 @@
 
 pub mod allocation;
 pub mod claim;
+pub mod claim_use;
 pub mod device;
 pub mod disk;
 pub mod duration;

@@ -11,6 +11,7 @@ mod connect;
 mod connection;
 mod events;
 mod lease;
+mod list;
 mod pace;
 mod reach;
 mod resource;
@@ -26,6 +27,7 @@ pub use events::{Recorder, Report, reference};
 pub use lease::{
     BadTerms, Candidacy, Election, Leadership, LeaseAction, Observed, Terms, decide, identity, lead,
 };
+pub use list::{ListRequest, Page};
 pub use reach::{Outage, Reach};
 pub use resource::Resource;
 pub use watch::{AnyObject, Event, Gone, Readers, Selectors, SomeObject, WatchOptions};

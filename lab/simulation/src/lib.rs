@@ -10,6 +10,7 @@ mod life;
 mod manifest;
 mod merged_keys;
 mod needed;
+mod observation;
 mod outcome;
 mod shelf;
 mod simulation;
@@ -18,6 +19,7 @@ mod volumes;
 
 pub use manifest::{BadInput, Manifest, Place, read};
 pub use needed::needed_gates;
+pub use observation::Observation;
 pub use outcome::{ClaimOutcome, Ended, Ending, GrantedDevice, Outcome, PodOutcome};
 pub use shelf::{kind_of, namespace_of};
 pub use simulation::{Rules, VolumeBinder, simulate, simulate_by, simulate_with};

@@ -1,10 +1,11 @@
 //! Features without which a cluster would not have what is in manifests.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use admission::used_gates;
 use gates::Gate;
 use objects::supercargo::annotations::CONTROLLER_NAME;
+use serde_json::Value;
 
 use crate::manifest::Manifest;
 use crate::shelf::kind_of;
@@ -25,16 +26,20 @@ const OF_KINDS: [(&str, &str, Gate); 6] = [
 pub fn needed_gates(manifests: &[Manifest]) -> BTreeMap<Gate, &Manifest> {
     let mut needed = BTreeMap::new();
     for manifest in manifests {
-        // What is wrong with the others is said when they are admitted.
-        let Ok(kind) = kind_of(&manifest.value) else { continue };
-        let of_kind = OF_KINDS.iter().filter(|(group, name, _)| kind.group() == *group && kind.kind == *name);
-        let is_controlled = kind.kind == "DeviceClass"
-            && manifest.value["metadata"]["annotations"][CONTROLLER_NAME].is_string();
-        let by_annotation = is_controlled.then_some(Gate::DRAControlPlaneController);
-        let used = used_gates(kind, &manifest.value);
-        for gate in of_kind.map(|(_, _, gate)| *gate).chain(by_annotation).chain(used) {
+        for gate in gates_of(&manifest.value) {
             needed.entry(gate).or_insert(manifest);
         }
     }
     needed
+}
+
+/// Features that a cluster with an object must have. Of an object of no known kind there are none.
+pub(crate) fn gates_of(object: &Value) -> BTreeSet<Gate> {
+    // What is wrong with the others is said when they are admitted.
+    let Ok(kind) = kind_of(object) else { return BTreeSet::new() };
+    let of_kind = OF_KINDS.iter().filter(|(group, name, _)| kind.group() == *group && kind.kind == *name);
+    let is_controlled =
+        kind.kind == "DeviceClass" && object["metadata"]["annotations"][CONTROLLER_NAME].is_string();
+    let by_annotation = is_controlled.then_some(Gate::DRAControlPlaneController);
+    of_kind.map(|(_, _, gate)| *gate).chain(by_annotation).chain(used_gates(kind, object)).collect()
 }

@@ -11,7 +11,8 @@ use super::violation::Violation;
 use super::workspace::{Dependency, Kind, Workspace};
 
 /// What decides where pods and devices go.
-const ENGINE: [&str; 4] = ["core/allocation", "core/decisions", "core/placement", "core/scheduler"];
+const ENGINE: [&str; 5] =
+    ["core/allocation", "core/decisions", "core/explain", "core/placement", "core/scheduler"];
 
 /// Who may use it, in the rooms that hold more than scheduling.
 const DOORS: [&str; 2] = ["api/scheduling", "edge/runtime"];

@@ -13,6 +13,7 @@ use serde_json::Value;
 use simulation::{Ending, Manifest, Outcome, PodOutcome, Rules, needed_gates, read, simulate_by};
 
 use crate::cli::seconds;
+use crate::columns::{columns, row};
 use crate::commands::features::refusal;
 use crate::configuration;
 use crate::failure::Failure;
@@ -177,21 +178,20 @@ pub(crate) fn read_path(path: &Path) -> Result<Vec<Manifest>, Failure> {
 /// Pods with their nodes and reasons, and claims with their devices.
 fn table(outcome: &Outcome) -> String {
     let or_dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
-    let mut pods = vec![["POD", "NODE", "REASON"].map(str::to_owned)];
+    let mut pods = vec![row(["POD", "NODE", "REASON"])];
     pods.extend(
-        outcome
-            .pods
-            .iter()
-            .map(|pod| [format!("{}/{}", pod.namespace, pod.name), or_dash(&pod.node), or_dash(&told(pod))]),
+        outcome.pods.iter().map(|pod| {
+            vec![format!("{}/{}", pod.namespace, pod.name), or_dash(&pod.node), or_dash(&told(pod))]
+        }),
     );
-    let mut claims = vec![["CLAIM", "REQUEST", "DEVICE"].map(str::to_owned)];
+    let mut claims = vec![row(["CLAIM", "REQUEST", "DEVICE"])];
     for claim in &outcome.claims {
         let name = format!("{}/{}", claim.namespace, claim.name);
         if claim.devices.is_empty() {
-            claims.push([name.clone(), "-".to_owned(), "-".to_owned()]);
+            claims.push(row([&name, "-", "-"]));
         }
         claims.extend(claim.devices.iter().map(|one| {
-            [name.clone(), one.request.clone(), format!("{}/{}/{}", one.driver, one.pool, one.device)]
+            vec![name.clone(), one.request.clone(), format!("{}/{}/{}", one.driver, one.pool, one.device)]
         }));
     }
     let mut text = columns(&pods);
@@ -207,12 +207,4 @@ fn told(pod: &PodOutcome) -> Option<String> {
     let ended =
         pod.ended.as_ref().map(|end| format!("{} after {}s", end.phase.to_lowercase(), end.after_seconds));
     pod.reason.clone().or(ended)
-}
-
-/// Rows with their cells below each other. The last one ends its line.
-fn columns(rows: &[[String; 3]]) -> String {
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let (first, second) = (width(0), width(1));
-    let line = |[a, b, c]: &[String; 3]| format!("{a:first$}  {b:second$}  {c}\n");
-    rows.iter().map(line).collect()
 }

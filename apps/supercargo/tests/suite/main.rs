@@ -2,7 +2,9 @@
 
 mod command_line;
 mod controllers;
+mod devices;
 mod documents;
+mod explain;
 mod fabric;
 mod kubeconfig;
 mod outages;

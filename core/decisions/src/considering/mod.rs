@@ -5,6 +5,7 @@
 //! - `question`: what is asked, and the verdict;
 //! - `situation`: what is known when something is decided, and a copy of it;
 //! - `decide`: the decision;
+//! - `survey`: everything that keeps a pod off each node;
 //! - `unchanged`: whether what a verdict rests on is as it was;
 //! - `confirm`: whether a verdict about an earlier moment holds now.
 
@@ -12,6 +13,7 @@ mod confirm;
 mod decide;
 mod question;
 mod situation;
+mod survey;
 mod unchanged;
 
 pub use self::question::{
@@ -19,4 +21,5 @@ pub use self::question::{
     SeatsVerdict,
 };
 pub use self::situation::{Consideration, Considered, Situation, Snapshot};
+pub use self::survey::Surveyed;
 pub use crate::caches::learned::Learned;

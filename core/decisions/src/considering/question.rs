@@ -10,8 +10,9 @@ use model::identity::{ClaimUid, ConsumerUid, PodUid};
 use model::pod::Pod;
 
 use crate::gang::{GangRefusal, Party, Seated, Sought, Tree, Tried, Way};
-use crate::preempt::Attempt;
+use crate::preempt::{Attempt, pods_of};
 use crate::values::choice::Choice;
+use crate::values::gang_preemption::GangPreemption;
 use crate::values::in_the_way::InTheWay;
 use crate::values::pod_refusal::PodRefusal;
 
@@ -126,6 +127,23 @@ pub enum Clearing {
     Claims(BTreeMap<ClaimId, (ClaimUid, ConsumerUid)>),
     /// Pods go, or it is known why none do.
     Pods(Way),
+}
+
+impl Clearing {
+    /// What is done to make room, or why nothing is, as it is told.
+    #[must_use]
+    pub fn told(&self) -> Option<GangPreemption> {
+        match self {
+            Clearing::Claims(idle) => Some(GangPreemption::ClaimsGiveBack { claims: idle.len() }),
+            Clearing::Pods(Way::Never) => None,
+            Clearing::Pods(Way::NotEligible) => Some(GangPreemption::NotEligible),
+            Clearing::Pods(Way::Hopeless(why)) => Some(GangPreemption::Hopeless(why.clone())),
+            Clearing::Pods(Way::Coming(_)) => Some(GangPreemption::Ongoing),
+            Clearing::Pods(Way::Found(candidate)) => {
+                Some(GangPreemption::Found { victims: pods_of(&candidate.victims).count() })
+            }
+        }
+    }
 }
 
 /// What a gang or a tree looks for.

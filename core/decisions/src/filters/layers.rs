@@ -59,10 +59,52 @@ pub fn usage(shape: &Shape, state: &NodeState, settings: &FilterSettings) -> Res
     Ok(())
 }
 
+/// Everything that is wrong with a node for a pod as far as the node alone and what is left of it say, each filter by itself and in the
+/// same order. A node whose name is wrong is not looked at further, as in a decision.
+pub(crate) fn each(
+    shape: &Shape,
+    state: &NodeState,
+    node: &Node,
+    settings: &FilterSettings,
+) -> Vec<NodeRefusal> {
+    let is_on = |filter: Filter| settings.has(filter);
+    if is_on(Filter::NodeAffinity)
+        && let Err(refusal) = node_affinity::check_name(shape, node)
+    {
+        return vec![refusal];
+    }
+    let skipped = || Ok(());
+    let all = [
+        if is_on(Filter::Unschedulable) { unschedulable::check(shape, node, settings) } else { skipped() },
+        if is_on(Filter::Taints) { taints::check(shape, node, settings) } else { skipped() },
+        if is_on(Filter::NodeAffinity) { node_affinity::check(shape, node, settings) } else { skipped() },
+        if is_on(Filter::Features) { features::check(shape, node) } else { skipped() },
+        if is_on(Filter::Ports) { ports::check(shape, state) } else { skipped() },
+        if is_on(Filter::Resources) { resources::check(shape, state, settings) } else { skipped() },
+    ];
+    all.into_iter().filter_map(Result::err).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::sample::{node, nodes, shape, state, taint};
+
+    #[test]
+    fn each_filter_is_told_and_the_first_is_that_of_a_decision() {
+        let mut closed = node("a", "");
+        closed.unschedulable = true;
+        closed.taints.push(taint("k=v:NoSchedule"));
+        let nodes = nodes([closed.clone()], []);
+        let (there, settings) = (state(&nodes, "a"), FilterSettings::default());
+        let mut shape = shape("");
+        shape.requests.cpu_milli = i64::MAX;
+        let told = each(&shape, there, &closed, &settings);
+        assert_eq!(told[..2], [NodeRefusal::Unschedulable, NodeRefusal::Taint(taint("k=v:NoSchedule"))]);
+        assert!(told.len() == 3 && matches!(told[2], NodeRefusal::Short(_)));
+        assert_eq!(fixed(&shape, &closed, &settings).err().as_ref(), told.first());
+        assert_eq!(usage(&shape, there, &settings).err().as_ref(), told.last());
+    }
 
     #[test]
     fn the_first_reason_in_order_is_told() {

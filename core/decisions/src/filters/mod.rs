@@ -28,6 +28,7 @@ mod volumes;
 
 pub use self::around::Around;
 pub(crate) use self::around::Heeds;
+pub(crate) use self::layers::each;
 pub use self::layers::{anywhere, fixed, usage};
 pub(crate) use self::node::node_of;
 pub use self::node_affinity::named_nodes;

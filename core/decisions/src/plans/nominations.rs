@@ -80,6 +80,11 @@ impl Nominations {
         self.by_pod.values().map(|one| &one.pod)
     }
 
+    /// All of them, by the uid of the pod.
+    pub fn iter(&self) -> impl Iterator<Item = &Nomination> {
+        self.by_pod.values()
+    }
+
     /// Keeps room for a pod, and no other than this.
     pub fn insert(&mut self, nomination: Nomination) {
         let uid = nomination.pod.uid.clone();

@@ -13,7 +13,7 @@ use crate::preempt::lacks::Lacks;
 use crate::profile::Profile;
 use crate::values::pod_claims::PodClaims;
 use crate::values::pod_refusal::PodRefusal;
-use crate::values::preemption::{Hopeless, Ineligible};
+use crate::values::preemption::{Hopeless, Ineligible, PodPreemption};
 
 /// What came of looking for pods to preempt.
 #[derive(Debug)]
@@ -26,6 +26,22 @@ pub enum Attempt {
     Hopeless(Hopeless),
     /// Pods are to be preempted.
     Found(Candidate),
+}
+
+impl Attempt {
+    /// What came of it, as it is told.
+    #[must_use]
+    pub fn told(&self) -> Option<PodPreemption> {
+        match self {
+            Attempt::Never => None,
+            Attempt::NotEligible(why, _) => Some(PodPreemption::NotEligible(*why)),
+            Attempt::Hopeless(why) => Some(PodPreemption::Hopeless(why.clone())),
+            Attempt::Found(candidate) => {
+                let (node, victims) = (candidate.node.clone(), candidate.victims.len());
+                Some(PodPreemption::Found { node, victims })
+            }
+        }
+    }
 }
 
 impl Cycle<'_> {

@@ -26,6 +26,23 @@ pub enum Score {
 }
 
 impl Score {
+    /// The name of the plugin that it is known by in the configuration.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Score::Taints => "TaintToleration",
+            Score::NodeAffinity => "NodeAffinity",
+            Score::Resources => "NodeResourcesFit",
+            Score::Volumes => "VolumeBinding",
+            Score::Spread => "PodTopologySpread",
+            Score::PodAffinity => "InterPodAffinity",
+            Score::Balanced => "NodeResourcesBalancedAllocation",
+            Score::Images => "ImageLocality",
+            Score::Devices => "DynamicResources",
+            Score::ReadyDevices => "ReadyDevices",
+        }
+    }
+
     /// Whether it can be told only among all candidates, not of a node alone.
     #[must_use]
     pub fn is_relative(self) -> bool {

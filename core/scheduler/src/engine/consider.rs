@@ -142,6 +142,18 @@ impl Engine {
         self.outbox.considerations.may_begin() && self.queue.has_undecided()
     }
 
+    /// What is known at this moment. It shares with the engine what neither changes afterwards.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            settings: self.settings.clone(),
+            facts: self.facts.clone(),
+            plans: self.plans.clone(),
+            underway: self.bindings.freeze(),
+            now: self.now,
+        }
+    }
+
     /// Asks for what takes long to be considered, the most important first, as long as another may begin, and says whether there was
     /// something.
     pub(super) fn begin_considerations(&mut self, now: Timestamp) -> bool {
@@ -151,13 +163,7 @@ impl Engine {
         {
             let Some(question) = self.question(now, &key) else { continue };
             let aside = self.put_aside(&question);
-            let snapshot = Snapshot {
-                settings: self.settings.clone(),
-                facts: self.facts.clone(),
-                plans: self.plans.clone(),
-                underway: self.bindings.freeze(),
-                now,
-            };
+            let snapshot = Snapshot { now, ..self.snapshot() };
             self.put_back_aside(aside);
             self.note_changes();
             let id = self.outbox.considerations.begin(&key);

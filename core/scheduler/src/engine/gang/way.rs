@@ -10,7 +10,6 @@ use cluster::change::Change;
 use cluster::groups::{Key, Root};
 use decisions::considering::{Clearing, NoSeats};
 use decisions::gang::{GangCandidate, GangPlan, GangRefusal, Party, Seated, Way};
-use decisions::gang_preemption::GangPreemption;
 use decisions::pod::{Choice, Wanted};
 use decisions::preempt::{Nomination, planned, pods_of};
 use decisions::wake::{Wake, Wakes};
@@ -87,10 +86,10 @@ impl Engine {
     ) {
         let NoSeats { sought, mut refusal, way } = none;
         let party = sought.party();
+        refusal.preemption = way.told();
         let way = match way {
             Clearing::Claims(idle) => {
                 // No pod has to go if claims that no pod uses give their devices back.
-                refusal.preemption = Some(GangPreemption::ClaimsGiveBack { claims: idle.len() });
                 self.clear_the_way(idle);
                 refusal.waits_for(GOING);
                 aside.into_iter().for_each(|nomination| self.nominate(nomination));
@@ -101,23 +100,12 @@ impl Engine {
         };
         let root = party.root();
         let mut is_free_already = false;
-        refusal.preemption = match way {
-            Way::Never => {
-                self.give_up_room(now, &root, aside);
-                None
-            }
-            Way::NotEligible => {
-                aside.into_iter().for_each(|nomination| self.nominate(nomination));
-                Some(GangPreemption::NotEligible)
-            }
-            Way::Hopeless(why) => {
-                self.give_up_room(now, &root, aside);
-                Some(GangPreemption::Hopeless(why))
-            }
+        match way {
+            Way::Never | Way::Hopeless(_) => self.give_up_room(now, &root, aside),
+            Way::NotEligible => aside.into_iter().for_each(|nomination| self.nominate(nomination)),
             Way::Coming(candidate) => {
                 refusal.waits_for(GOING);
                 self.keep_room(now, &root, candidate, &aside);
-                Some(GangPreemption::Ongoing)
             }
             Way::Found(candidate) => {
                 refusal.waits_for(GOING);
@@ -128,9 +116,8 @@ impl Engine {
                 self.keep_room(now, &root, candidate, &aside);
                 // Those that were called back at once are gone before the gang falls asleep.
                 is_free_already = victims.iter().all(|victim| !self.facts.nodes.has_pod(&victim.uid));
-                Some(GangPreemption::Found { victims: victims.len() })
             }
-        };
+        }
         self.tell_all_refused(now, party, &members[0], &refusal);
         self.refuse_gang(now, key, members, &refusal);
         if is_free_already {

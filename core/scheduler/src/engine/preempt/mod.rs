@@ -65,7 +65,7 @@ impl Engine {
             return self.refuse(now, pod, failure, told(refusal, None));
         };
         let mut wakes = refusal.wakes_on();
-        let mut preemption = None;
+        let preemption = attempt.told();
         let mut is_free_already = false;
         let mut is_room_made = false;
         if let Attempt::Found(candidate) = &attempt
@@ -79,8 +79,7 @@ impl Engine {
                 let freed = self.withdraw(pod);
                 self.wake_others(freed, now);
             }
-            Attempt::NotEligible(reason, planned) => {
-                preemption = Some(PodPreemption::NotEligible(reason));
+            Attempt::NotEligible(_, planned) => {
                 planned.iter().for_each(|candidate| self.nominate_for(pod, candidate));
                 if self.plans.nominations.get(&pod.uid).is_some() {
                     wakes = wakes.or(GOING);
@@ -89,13 +88,10 @@ impl Engine {
             }
             Attempt::Hopeless(why) => {
                 wakes.extend(&why.wakes_on);
-                preemption = Some(PodPreemption::Hopeless(why));
                 let freed = self.withdraw(pod);
                 self.wake_others(freed, now);
             }
             Attempt::Found(candidate) => {
-                let (node, victims) = (candidate.node.clone(), candidate.victims.len());
-                preemption = Some(PodPreemption::Found { node, victims });
                 wakes = wakes.or(GOING);
                 is_room_made = true;
                 let victims = self.make_room(now, pod, candidate);

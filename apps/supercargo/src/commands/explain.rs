@@ -1,0 +1,158 @@
+//! `supercargo explain`: why a pod, a group of pods or a claim waits or is where it is, and what would help.
+
+mod json;
+
+use std::io::{self, Write};
+
+use clap::{Args, ValueEnum};
+use explain::{
+    Audience, ClaimExplanation, Effort, Explanation, GroupExplanation, PodExplanation, Subject, explain,
+};
+use model::claim::ClaimId;
+use model::group::GroupId;
+use model::pod::PodId;
+use model::workload::WorkloadId;
+
+use crate::failure::Failure;
+use crate::state::{Source, State};
+use crate::yaml;
+
+const EXAMPLES: &str = "\
+Examples:
+  supercargo explain trainer                    why the pod trainer waits, in the namespace of the kubeconfig
+  supercargo explain pod/trainer -n team-a      the same in namespace team-a
+  supercargo explain podgroup/workers           why the pods of a PodGroup wait
+  supercargo explain claim/gpus                 the devices of a ResourceClaim, and what it waits for
+  supercargo explain trainer -o json            the same for programs
+  supercargo explain latecomer -n team-b --state examples/devices
+  kubectl get nodes,pods,resourceslices,resourceclaims,deviceclasses -A -o yaml | supercargo explain trainer --state -
+
+Whether something fits is decided by the scheduler's own code, on a copy of what it knows; nothing is written. Each change that is
+proposed was tried on such a copy. If not everything can be read (stderr says what), the answer is for the part that can be read.";
+
+/// Explain why a pod, a pod group or a claim waits, and what would help
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Explain {
+    /// The name of a pod, or KIND/NAME with one of the kinds pod, claim, podgroup, compositepodgroup and workload
+    #[arg(value_name = "POD|KIND/NAME", value_parser = Target::parse)]
+    object: Target,
+    /// The namespace of the object [default: that of the kubeconfig's context]
+    #[arg(short, long, value_name = "NAMESPACE")]
+    namespace: Option<String>,
+    #[command(flatten)]
+    source: Source,
+    /// How to write the answer
+    #[arg(short, long, value_enum, default_value = "text")]
+    output: Format,
+}
+
+/// What is to be explained, by its kind and name.
+#[derive(Clone, Debug)]
+struct Target {
+    kind: Kind,
+    name: String,
+}
+
+/// The kinds of objects that can be explained.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Pod,
+    Claim,
+    Group,
+    Workload,
+}
+
+/// How explanations are written.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Format {
+    /// Sentences for people
+    Text,
+    /// One JSON object
+    Json,
+    /// One YAML document
+    Yaml,
+}
+
+impl Target {
+    fn parse(text: &str) -> Result<Target, String> {
+        let (kind, name) = text.split_once('/').unwrap_or(("pod", text));
+        let kind = match kind {
+            "pod" | "pods" | "po" => Kind::Pod,
+            "claim" | "resourceclaim" | "resourceclaims" => Kind::Claim,
+            "podgroup" | "podgroups" | "compositepodgroup" | "compositepodgroups" => Kind::Group,
+            "workload" | "workloads" => Kind::Workload,
+            other => {
+                let kinds = "pod, claim, podgroup, compositepodgroup and workload";
+                return Err(format!("{other:?} is none of the kinds {kinds}"));
+            }
+        };
+        Ok(Target { kind, name: name.to_owned() })
+    }
+
+    /// The object in a namespace.
+    fn within(&self, namespace: &str) -> Subject {
+        let (namespace, name) = (namespace.into(), self.name.as_str());
+        match self.kind {
+            Kind::Pod => Subject::Pod(PodId { namespace, name: name.into() }),
+            Kind::Claim => Subject::Claim(ClaimId { namespace, name: name.into() }),
+            Kind::Group => Subject::Group(GroupId { namespace, name: name.into() }),
+            Kind::Workload => Subject::Workload(WorkloadId { namespace, name: name.into() }),
+        }
+    }
+}
+
+impl Explain {
+    pub(crate) fn run(&self, out: &mut dyn Write, complaints: &mut dyn Write) -> Result<(), Failure> {
+        let state = self.source.read(self.namespace.as_deref(), complaints)?;
+        let subject = self.object.within(self.namespace.as_deref().unwrap_or(state.namespace()));
+        // What the caller may not read is not among the facts, so all that is known may be named.
+        let told = explain(&state.snapshot(), &subject, &Audience::AllNamespaces, Effort::default());
+        let told = found(&subject, told, &state)?;
+        match self.output {
+            Format::Text => write!(out, "{told}")?,
+            Format::Json => {
+                let text = serde_json::to_string_pretty(&json::document(&subject, &told))
+                    .map_err(io::Error::from)?;
+                writeln!(out, "{text}")?;
+            }
+            Format::Yaml => out.write_all(yaml::document(&json::document(&subject, &told)).as_bytes())?,
+        }
+        Ok(())
+    }
+}
+
+/// What is said of an object that is there, with what its claim says of itself.
+fn found(subject: &Subject, told: Explanation, state: &State) -> Result<Explanation, Failure> {
+    let nearest = match (subject, &told) {
+        (Subject::Pod(id), Explanation::Pod(pod)) if matches!(**pod, PodExplanation::NotFound(_)) => {
+            nearest_pod(id, state)
+        }
+        (Subject::Claim(id), Explanation::Claim(ClaimExplanation::NotFound(_))) => state.nearest_claim(id),
+        (_, Explanation::Group(GroupExplanation::NotFound(_))) => None,
+        (_, Explanation::Workload(_, groups)) if groups.is_empty() => None,
+        (Subject::Claim(id), _) => return Ok(with_time(id, told, state)),
+        _ => return Ok(told),
+    };
+    let hint = nearest.map(|nearest| format!("did you mean `{nearest}`?")).unwrap_or_default();
+    Err(Failure::Failed { wrong: told.to_string().trim_end().to_owned(), hint })
+}
+
+/// A claim with the time of its allocation. Facts keep that only where a deadline is counted from it.
+fn with_time(id: &ClaimId, told: Explanation, state: &State) -> Explanation {
+    match told {
+        Explanation::Claim(ClaimExplanation::Found(mut claim)) => {
+            claim.since = claim.since.or(state.allocated_at(id));
+            Explanation::Claim(ClaimExplanation::Found(claim))
+        }
+        other => other,
+    }
+}
+
+/// The pod of the namespace whose name is nearest.
+fn nearest_pod<'s>(id: &PodId, state: &'s State) -> Option<&'s str> {
+    let facts = state.facts();
+    let known = facts.waiting.values().chain(facts.nodes.pods());
+    let known = known.filter(|pod| pod.id.namespace == id.namespace).map(|pod| &*pod.id.name);
+    model::nearest::nearest(&id.name, known).filter(|nearest| *nearest != &*id.name)
+}

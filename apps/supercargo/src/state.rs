@@ -1,0 +1,185 @@
+//! The state of a cluster for commands that only look at it: from its API server, or from files that kubectl wrote.
+//!
+//! Invariant: nothing is written. Each kind that a scheduler follows is listed once, in pages; a kind that the caller may not
+//! list is told of and does not fail the command.
+
+mod live;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use clap::Args;
+use client::Options;
+use cluster::facts::Facts;
+use config::SchedulerSettings;
+use decisions::considering::Snapshot;
+use gates::Gates;
+use inventory::observed::{Namespaces, Observed};
+use model::claim::ClaimId;
+use model::claim_use::ClaimUse;
+use model::timestamp::Timestamp;
+use scheduler::engine::{Engine, Input};
+use simulation::Observation;
+
+use crate::commands::features::refusal;
+use crate::commands::simulate::read_path;
+use crate::configuration;
+use crate::failure::Failure;
+use crate::reach;
+
+/// Where the state of a cluster comes from.
+#[derive(Args, Debug)]
+pub(crate) struct Source {
+    /// The kubeconfig of the cluster; without it $KUBECONFIG, ~/.kube/config, or the pod's service account
+    #[arg(long, value_name = "FILE", conflicts_with = "state")]
+    kubeconfig: Option<PathBuf>,
+    /// The context of the kubeconfig, if not its current one
+    #[arg(long, value_name = "NAME", conflicts_with = "state")]
+    context: Option<String>,
+    /// A saved state instead of a cluster: YAML or JSON as kubectl prints it; a folder stands for the files in it, and - for
+    /// stdin; may be given several times
+    #[arg(long, value_name = "FILE")]
+    state: Vec<PathBuf>,
+    /// When the state was saved, such as 2026-01-02T03:04:05Z, if deadlines are to be judged as of then and not as of now
+    #[arg(long, value_name = "TIME", requires = "state", value_parser = Timestamp::parse)]
+    at: Option<Timestamp>,
+    /// The KubeSchedulerConfiguration of the scheduler
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Features of the scheduler to turn on and off, such as A=true,B=false; those that objects use are on by default
+    #[arg(long, value_name = "SETTING", default_value = "")]
+    feature_gates: String,
+}
+
+/// The namespaces of which claims and pods are named.
+#[derive(Args, Debug)]
+pub(crate) struct Named {
+    /// Name claims and pods of this namespace only; devices of others are "in use"
+    #[arg(short, long, value_name = "NAMESPACE", conflicts_with = "all_namespaces")]
+    namespace: Option<String>,
+    /// Name claims and pods of all namespaces that can be read, which is the default
+    #[arg(short = 'A', long)]
+    all_namespaces: bool,
+}
+
+/// The state of a cluster.
+pub(crate) struct State {
+    engine: Engine,
+    uses: BTreeMap<ClaimId, ClaimUse>,
+    claims: Namespaces,
+    namespace: String,
+}
+
+/// Objects of a cluster, and what of them could not be had.
+pub(crate) struct Gathered {
+    observation: Observation,
+    /// The namespaces whose claims were read.
+    claims: Namespaces,
+    /// The namespace of objects that are named without one.
+    namespace: String,
+}
+
+impl Source {
+    /// Reads the state. Where the caller may not list all namespaces, this one is looked at besides others. What could not be read is
+    /// told to `complaints`.
+    pub(crate) fn read(&self, namespace: Option<&str>, complaints: &mut dyn Write) -> Result<State, Failure> {
+        let gathered = if self.state.is_empty() { self.live(namespace, complaints)? } else { self.saved()? };
+        let Gathered { observation, claims, namespace } = gathered;
+        let Observation { changes, uses, gates: used, .. } = observation;
+        let (gates, _) = Gates::with_needed(&self.feature_gates, used).map_err(|error| refusal(&error))?;
+        let settings = match &self.config {
+            None => SchedulerSettings::defaults(gates),
+            Some(file) => configuration::read(file, gates)?,
+        };
+        let mut engine = Engine::new(scheduling::settings(&settings, gates));
+        let now = self.at.unwrap_or_else(now);
+        for change in changes {
+            // The engine learns and is never asked to decide, so nothing has to be done.
+            drop(engine.handle(now, Input::Changed(change)));
+        }
+        Ok(State { engine, uses, claims, namespace })
+    }
+
+    fn saved(&self) -> Result<Gathered, Failure> {
+        let mut observation = Observation::default();
+        for path in &self.state {
+            for manifest in read_path(path)? {
+                observation.take(manifest).map_err(|bad| Failure::hinted(&bad.to_string()))?;
+            }
+        }
+        if observation.changes.is_empty() {
+            return Err(Failure::Failed {
+                wrong: "the saved state has no object that a scheduler looks at".to_owned(),
+                hint: "save one with `kubectl get nodes,pods,resourceslices,resourceclaims,deviceclasses -A -o yaml`"
+                    .to_owned(),
+            });
+        }
+        Ok(Gathered { observation, claims: Namespaces::All, namespace: "default".to_owned() })
+    }
+
+    fn live(&self, namespace: Option<&str>, complaints: &mut dyn Write) -> Result<Gathered, Failure> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(async {
+            let options = Options::default();
+            let connection =
+                reach::connect_as_user(self.kubeconfig.as_deref(), self.context.as_deref(), &options).await?;
+            live::gather(&connection, namespace, complaints).await
+        })
+    }
+}
+
+impl State {
+    /// What is known of the cluster.
+    pub(crate) fn facts(&self) -> &Facts {
+        self.engine.facts()
+    }
+
+    /// The cluster, with names of these namespaces.
+    pub(crate) fn observed<'s>(&'s self, named: &'s Namespaces) -> Observed<'s> {
+        Observed { facts: self.facts(), uses: &self.uses, claims: &self.claims, named }
+    }
+
+    /// What the scheduler would decide from.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        self.engine.snapshot()
+    }
+
+    /// When a claim got its devices, if it says so.
+    pub(crate) fn allocated_at(&self, id: &ClaimId) -> Option<Timestamp> {
+        self.uses.get(id).and_then(|used| used.since)
+    }
+
+    /// The claim of the namespace whose name is nearest.
+    pub(crate) fn nearest_claim(&self, id: &ClaimId) -> Option<&str> {
+        let known = self.uses.keys().filter(|known| known.namespace == id.namespace);
+        model::nearest::nearest(&id.name, known.map(|known| &*known.name))
+    }
+
+    /// The namespace of objects that are named without one.
+    pub(crate) fn namespace(&self) -> &str {
+        &self.namespace
+    }
+}
+
+impl Named {
+    /// The one namespace, if there is one.
+    pub(crate) fn namespace(&self) -> Option<&str> {
+        self.namespace.as_deref()
+    }
+
+    /// The namespaces.
+    pub(crate) fn namespaces(&self) -> Namespaces {
+        match &self.namespace {
+            None => Namespaces::All,
+            Some(name) => Namespaces::Only(BTreeSet::from([Arc::from(name.as_str())])),
+        }
+    }
+}
+
+fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+}

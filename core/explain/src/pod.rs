@@ -1,0 +1,68 @@
+//! Why a pod waits, or why it is where it is.
+
+use std::sync::Arc;
+
+use cluster::facts::Facts;
+use decisions::considering::Snapshot;
+use model::identity::NodeName;
+use model::pod::{Pod, PodId};
+
+use crate::audience::Audience;
+use crate::case::Case;
+use crate::effort::Effort;
+use crate::group::{GroupExplanation, explain_group};
+use crate::placed::{PlacedPod, explain_placed};
+use crate::waiting::{WaitingPod, explain_waiting};
+
+/// What is to be said of a pod.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PodExplanation {
+    /// There is no such pod, or it does not wait for this scheduler and is on no node.
+    NotFound(PodId),
+    /// It waits until its scheduling gates are removed.
+    Gated {
+        /// The pod.
+        pod: PodId,
+        /// The gates.
+        gates: Vec<Arc<str>>,
+    },
+    /// It waits by itself.
+    Waiting(WaitingPod),
+    /// It waits with the other pods of its group.
+    WaitingInGroup {
+        /// The pod.
+        pod: PodId,
+        /// Why the group waits.
+        group: Box<GroupExplanation>,
+    },
+    /// It is on a node, or on its way there.
+    Placed(Box<PlacedPod>),
+}
+
+/// Why a pod waits, or why it is where it is.
+#[must_use]
+pub fn explain_pod(snapshot: &Snapshot, id: &PodId, audience: &Audience, effort: Effort) -> PodExplanation {
+    let facts = &snapshot.facts;
+    if let Some((node, pod)) = placed(facts, id) {
+        return PodExplanation::Placed(Box::new(explain_placed(snapshot, &pod, &node, effort)));
+    }
+    let Some(pod) = facts.waiting.values().find(|pod| pod.id == *id).cloned() else {
+        return PodExplanation::NotFound(id.clone());
+    };
+    let heeds_gates = snapshot.settings.profile(&pod).is_some_and(|profile| profile.heeds_gates);
+    if heeds_gates && !pod.gates.is_empty() {
+        return PodExplanation::Gated { pod: id.clone(), gates: pod.gates.clone() };
+    }
+    if let Some(root) = facts.groups.key_of(&pod).root() {
+        let group = Box::new(explain_group(snapshot, &root, audience, effort));
+        return PodExplanation::WaitingInGroup { pod: id.clone(), group };
+    }
+    let case = Case::of_pod(snapshot.clone(), pod.clone());
+    PodExplanation::Waiting(explain_waiting(&case, &pod, audience, effort))
+}
+
+/// A pod that is on a node or on its way to one.
+pub(crate) fn placed(facts: &Facts, id: &PodId) -> Option<(NodeName, Arc<Pod>)> {
+    let pod = facts.nodes.pods().find(|pod| pod.id == *id)?;
+    Some((pod.node.clone()?, pod.clone()))
+}

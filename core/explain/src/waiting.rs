@@ -1,0 +1,118 @@
+//! Why a pod waits: what removes which nodes, what comes nearest, what conflicts and what would help.
+
+use std::sync::Arc;
+
+use decisions::considering::{PodVerdict, Verdict};
+use decisions::pod::PodRefusal;
+use decisions::preempt::Attempt;
+use decisions::preemption::PodPreemption;
+use model::identity::NodeName;
+use model::pod::{Pod, PodId};
+
+use crate::audience::{Audience, Shown};
+use crate::candidates::Known;
+use crate::case::Case;
+use crate::conflict::{Conflict, conflict};
+use crate::effort::{Effort, Extent, Oracle};
+use crate::nodes::{NAMES_MAX, NearestNode, NodeGroup, groups, nearest};
+use crate::remedies::{Remedies, remedies};
+
+/// What the scheduler decides about a pod that waits.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum WaitingPod {
+    /// There is a place: its turn has yet to come.
+    Fits {
+        /// The pod.
+        pod: PodId,
+        /// The node.
+        node: NodeName,
+    },
+    /// There is none.
+    Refused(Box<RefusedPod>),
+    /// It was not decided: a bound was met.
+    Undecided {
+        /// The pod.
+        pod: PodId,
+    },
+}
+
+/// Why a pod has no place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RefusedPod {
+    /// The pod.
+    pub pod: PodId,
+    /// Why, as the condition of the pod tells it.
+    pub refusal: Box<PodRefusal>,
+    /// What came of looking for pods to preempt.
+    pub preemption: Option<PodPreemption>,
+    /// Pods that are preempted for it, some by name.
+    pub victims: Vec<Shown<PodId>>,
+    /// Nodes by what removes them, the largest group first.
+    pub groups: Vec<NodeGroup>,
+    /// The node that comes nearest.
+    pub nearest: Option<NearestNode>,
+    /// What conflicts.
+    pub conflict: Conflict,
+    /// What would help.
+    pub remedies: Remedies,
+    /// How much was done to find this out.
+    pub done: Effort,
+}
+
+/// Why a pod waits that belongs to no group.
+pub(crate) fn explain_waiting(
+    case: &Case,
+    pod: &Arc<Pod>,
+    audience: &Audience,
+    effort: Effort,
+) -> WaitingPod {
+    let id = pod.id.clone();
+    let mut oracle = Oracle::new(effort);
+    let Some(considered) = oracle.decide(case.clone()) else { return WaitingPod::Undecided { pod: id } };
+    let Verdict::Pod(verdict) = considered.verdict else { return WaitingPod::Undecided { pod: id } };
+    let (refusal, attempt) = match *verdict {
+        PodVerdict::Placed { choice, .. } => return WaitingPod::Fits { pod: id, node: choice.node },
+        PodVerdict::Refused { refusal, attempt } => (refusal, attempt),
+    };
+    let mut case = case.clone();
+    // What removes nodes is a part of the answer, and the rest needs something to go on.
+    let survey_max = oracle.work_left() / 4;
+    let survey = oracle.survey(&mut case, pod, None, survey_max);
+    let facts = &case.snapshot.facts;
+    let victims = match &attempt {
+        Some(Attempt::Found(candidate)) => {
+            let named = candidate.victims.iter().take(NAMES_MAX);
+            named.map(|pod| audience.show(pod.id.clone())).collect()
+        }
+        _ => Vec::new(),
+    };
+    let (groups, nearest) = (groups(facts, audience, &survey), nearest(facts, audience, &survey));
+    let preemption = attempt.as_ref().and_then(Attempt::told);
+    let (conflict, remedies) = match (&preemption, refusal.in_the_way()) {
+        // Room is being made.
+        (Some(PodPreemption::Found { .. }), _) | (_, Some(_)) => nothing(),
+        _ => {
+            let conflict = conflict(&mut oracle, &case, Some(&survey));
+            let known = Known { pod: Some(pod), survey: &survey, refusal: None, conflict: &conflict };
+            let remedies = remedies(&mut oracle, &case, &known, audience);
+            (conflict, remedies)
+        }
+    };
+    WaitingPod::Refused(Box::new(RefusedPod {
+        pod: id,
+        refusal,
+        preemption,
+        victims,
+        groups,
+        nearest,
+        conflict,
+        remedies,
+        done: oracle.done(),
+    }))
+}
+
+fn nothing() -> (Conflict, Remedies) {
+    let extent = Extent::Bounded;
+    let conflict = Conflict { constraints: Default::default(), extent };
+    (conflict, Remedies { remedies: Vec::new(), extent })
+}
