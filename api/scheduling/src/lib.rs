@@ -1,8 +1,10 @@
-//! The engine's door to the API: its settings from a configuration file, its writes as calls, and how these are carried out.
+//! The engine's door to the API: its settings from a configuration file, its writes as calls, how these are carried out,
+//! and explanations as JSON.
 //!
 //! Invariant: this is the only crate of the room that knows the engine. What an object says about the cluster is for
 //! `convert` to tell, which everybody may use who never schedules anything.
 
+pub mod explanation;
 mod footprint;
 mod made_claim;
 mod negotiation;

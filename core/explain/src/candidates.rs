@@ -62,7 +62,9 @@ pub(crate) fn singles(case: &Case, known: &Known<'_>) -> Vec<Candidate> {
             found.extend(edits.map(|edit| (edit, Some(node.node.clone()))));
         }
     }
-    for like in kinds(case, known) {
+    // A pod that is on its node goes to no other.
+    let is_bound = case.pod().is_some_and(|pod| pod.node.is_some());
+    for like in kinds(case, known).into_iter().filter(|_| !is_bound) {
         let place = name_like(case, &like);
         found.push((Edit::AddNode { like }, Some(place)));
     }
@@ -443,10 +445,14 @@ fn priorities(case: &Case) -> Vec<i32> {
     above.iter().copied().take(PODS_MAX).chain(above.last().copied()).collect()
 }
 
-/// Groups of which fewer pods have to be placed at once.
+/// Groups of which fewer pods, or groups of groups of which fewer groups, have to be placed at once.
 fn smaller_groups(case: &Case, known: &Known<'_>) -> impl Iterator<Item = Edit> {
     let room = known.refusal.map_or(0, |refusal| refusal.miss.room_for);
-    let groups = crate::relax::groups_of(case).into_iter();
-    let lower = groups.filter(move |group| room > 0 && group.at_least > room);
-    lower.map(move |group| Edit::LowerMinCount { group: group.id, to: room })
+    let groups = crate::relax::groups_of(case).into_iter().filter(|group| group.at_least > 1);
+    groups.flat_map(move |group| {
+        let fewer = if room > 0 && room < group.at_least { room } else { group.at_least - 1 };
+        let mut all = vec![fewer, 1];
+        all.dedup();
+        all.into_iter().map(move |to| Edit::LowerMinCount { group: group.id.clone(), to }).collect::<Vec<_>>()
+    })
 }

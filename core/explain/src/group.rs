@@ -16,13 +16,13 @@ use model::pod::Pod;
 use placement::{DomainName, Refusal};
 
 use crate::audience::Audience;
-use crate::candidates::Known;
+use crate::candidates::{Known, fixes, rank};
 use crate::case::Case;
 use crate::conflict::{Conflict, conflict};
 use crate::edit::Edit;
 use crate::effort::{Effort, Extent, Oracle};
-use crate::nodes::{NodeGroup, groups};
-use crate::remedies::{Remedies, remedies};
+use crate::nodes::{NodeGroup, distance, groups};
+use crate::remedies::{Remedies, TOGETHER_MAX, is_undone_by_lists, remedies, remedy_of};
 
 /// What is to be said of a group, or of a group of groups.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -174,7 +174,12 @@ fn refused(
         let near = in_the_domain(case, &attempt.seated, &survey);
         let known =
             Known { pod: attempt.next.as_ref(), survey: &near, refusal: Some(&refusal), conflict: &conflict };
-        let remedies = remedies(oracle, case, &known, audience);
+        let mut remedies = remedies(oracle, case, &known, audience);
+        if remedies.remedies.is_empty() {
+            let edits = together(oracle, case, &group, (&attempt, &survey));
+            let found = edits.and_then(|edits| remedy_of(oracle, case, edits, audience));
+            remedies.remedies.extend(found);
+        }
         (conflict, remedies)
     };
     let named = |(pod, choice): &(Arc<Pod>, Choice)| (pod.id.name.clone(), choice.node.clone());
@@ -233,6 +238,40 @@ fn survey(oracle: &mut Oracle, case: &Case, attempt: &BestAttempt) -> Vec<Obstac
     }
     let work_max = oracle.work_left() / 4;
     oracle.survey(&mut after, next, None, work_max)
+}
+
+/// Changes that make a group fit, found one after the other: what keeps the next pod off the node that comes nearest to it is mended.
+fn together(
+    oracle: &mut Oracle,
+    case: &Case,
+    group: &GroupId,
+    (attempt, survey_before): (&BestAttempt, &[Obstacles]),
+) -> Option<Vec<Edit>> {
+    let mut edits: Vec<Edit> = Vec::new();
+    let mut near = in_the_domain(case, &attempt.seated, survey_before);
+    let mut next = attempt.next.clone()?;
+    for _ in 0..TOGETHER_MAX {
+        let after = case.after(&edits);
+        let node = near.iter().filter(|node| node.count() > 0).min_by_key(|node| distance(node))?;
+        let mut fitting: Vec<Edit> = fixes(&after, &next, node).into_iter().flatten().collect();
+        fitting.retain(|edit| !edits.contains(edit) && !is_undone_by_lists(edit, &edits));
+        fitting.sort_by_key(rank);
+        edits.push(fitting.into_iter().next()?);
+        let mut after = case.after(&edits);
+        after.change_pods(&|pod| pod.preempts = false);
+        let Verdict::Gang(verdict) = oracle.decide(after.clone())?.verdict else { return None };
+        match judged(*verdict) {
+            Judged::Placed(_) => return Some(edits),
+            Judged::Refused(refusal) => {
+                let attempt = best_attempt(oracle, &after, group, &refusal);
+                let survey = survey(oracle, &after, &attempt);
+                near = in_the_domain(&after, &attempt.seated, &survey);
+                next = attempt.next?;
+            }
+            Judged::Unknown => return None,
+        }
+    }
+    None
 }
 
 /// The nodes of the domain in which pods of the group have theirs; all nodes if none has.

@@ -43,12 +43,17 @@ pub enum PodExplanation {
 #[must_use]
 pub fn explain_pod(snapshot: &Snapshot, id: &PodId, audience: &Audience, effort: Effort) -> PodExplanation {
     let facts = &snapshot.facts;
-    if let Some((node, pod)) = placed(facts, id) {
+    let waiting = facts.waiting.values().find(|pod| pod.id == *id).cloned();
+    // One that was bound by hand is on its node, and waits for devices there.
+    let waits_there = waiting.as_ref().is_some_and(|pod| pod.node.is_some());
+    if let Some((node, pod)) = placed(facts, id).filter(|_| !waits_there) {
         return PodExplanation::Placed(Box::new(explain_placed(snapshot, &pod, &node, effort)));
     }
-    let Some(pod) = facts.waiting.values().find(|pod| pod.id == *id).cloned() else {
-        return PodExplanation::NotFound(id.clone());
-    };
+    let Some(pod) = waiting else { return PodExplanation::NotFound(id.clone()) };
+    if waits_there {
+        let case = Case::of_pod(snapshot.clone(), pod.clone());
+        return PodExplanation::Waiting(explain_waiting(&case, &pod, audience, effort));
+    }
     let heeds_gates = snapshot.settings.profile(&pod).is_some_and(|profile| profile.heeds_gates);
     if heeds_gates && !pod.gates.is_empty() {
         return PodExplanation::Gated { pod: id.clone(), gates: pod.gates.clone() };

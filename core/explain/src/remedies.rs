@@ -8,17 +8,18 @@ use std::sync::Arc;
 
 use model::identity::NodeName;
 use model::pod::{Pod, PodId};
+use model::request_name::RequestName;
 
 use crate::audience::{Audience, Shown};
 use crate::candidates::{Candidate, Known, fixes, pairs, rank, singles, starts};
 use crate::case::Case;
-use crate::constraint::Constraint;
+use crate::constraint::{Constraint, Entry};
 use crate::edit::Edit;
 use crate::effort::{Extent, Oracle, Outcome};
 use crate::nodes::NAMES_MAX;
 
 /// How many changes are told at the most that are needed together.
-const TOGETHER_MAX: usize = 5;
+pub(crate) const TOGETHER_MAX: usize = 5;
 
 /// How many remedies are told.
 pub const REMEDIES_MAX: usize = 5;
@@ -170,10 +171,6 @@ fn together(
 ) -> (Option<Candidate>, Extent) {
     let mut edits: Vec<Edit> = Vec::new();
     let within = std::slice::from_ref(node);
-    let fit = |oracle: &mut Oracle, edits: &[Edit]| {
-        let candidate = Candidate { edits: edits.to_vec(), place: None };
-        verdict(oracle, case, &candidate)
-    };
     loop {
         if oracle.is_spent() {
             return (None, Extent::Bounded);
@@ -194,36 +191,55 @@ fn together(
             _ => return (None, Extent::Whole),
         }
     }
-    for number in (0..edits.len()).rev() {
-        let mut fewer = edits.clone();
-        fewer.remove(number);
-        if matches!(fit(oracle, &fewer), Outcome::Placed(_)) {
-            edits = fewer;
-        }
-    }
+    let mut edits = needed(oracle, case, edits);
     edits.sort_by_key(rank);
     (Some(Candidate { edits, place: None }), Extent::Whole)
 }
 
-/// Whether a constraint is known by a place in a list from which another is dropped: then its place is another.
-fn is_undone_by_lists(edit: &Edit, edits: &[Edit]) -> bool {
-    let is_listed = |edit: &Edit| {
-        matches!(
-            edit,
-            Edit::Drop(
-                Constraint::Spread { .. }
-                    | Constraint::PodAffinity { .. }
-                    | Constraint::PodAntiAffinity { .. }
-                    | Constraint::Selector { .. }
-                    | Constraint::Attribute { .. }
-            )
-        )
-    };
-    let code = |edit: &Edit| match edit {
-        Edit::Drop(constraint) => constraint.code(),
-        other => other.code(),
-    };
-    is_listed(edit) && edits.iter().any(|one| is_listed(one) && code(one) == code(edit))
+/// Those of some changes that help together without which they do not.
+fn needed(oracle: &mut Oracle, case: &Case, mut edits: Vec<Edit>) -> Vec<Edit> {
+    for number in (0..edits.len()).rev() {
+        let mut fewer = edits.clone();
+        fewer.remove(number);
+        let candidate = Candidate { edits: fewer, place: None };
+        if matches!(verdict(oracle, case, &candidate), Outcome::Placed(_)) {
+            edits = candidate.edits;
+        }
+    }
+    edits
+}
+
+/// Changes that were found to help together, as a remedy: without those that are not needed, and tried once more.
+pub(crate) fn remedy_of(
+    oracle: &mut Oracle,
+    case: &Case,
+    edits: Vec<Edit>,
+    audience: &Audience,
+) -> Option<Remedy> {
+    let mut edits = needed(oracle, case, edits);
+    edits.sort_by_key(rank);
+    let mut told = Vec::new();
+    let extent = try_one(oracle, case, Candidate { edits, place: None }, (&mut told, &mut BTreeSet::new()));
+    told.iter_mut().flat_map(|remedy: &mut Remedy| &mut remedy.edits).for_each(|edit| edit.mask(audience));
+    told.pop().filter(|_| extent == Extent::Whole)
+}
+
+/// Whether a constraint is known by its place in a list from which another is dropped: then its place is another.
+pub(crate) fn is_undone_by_lists(edit: &Edit, edits: &[Edit]) -> bool {
+    list_of(edit).is_some_and(|list| edits.iter().any(|one| list_of(one) == Some(list)))
+}
+
+/// The list by a place in which a constraint is known that is dropped.
+fn list_of(edit: &Edit) -> Option<(&str, Option<&Entry>, Option<&RequestName>)> {
+    let Edit::Drop(constraint) = edit else { return None };
+    match constraint {
+        Constraint::Spread { .. } | Constraint::PodAffinity { .. } | Constraint::PodAntiAffinity { .. } => {
+            Some((constraint.code(), None, None))
+        }
+        Constraint::Selector { claim, request, .. } => Some((constraint.code(), Some(claim), Some(request))),
+        Constraint::Attribute { claim, .. } => Some(("Attribute", Some(claim), None)),
+        _ => None,
+    }
 }
 
 /// What is decided after some changes. Pods are preempted only for a priority that was raised.

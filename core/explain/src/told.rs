@@ -7,6 +7,8 @@ use model::identity::NodeName;
 use placement::DomainName;
 
 use crate::claim::{ClaimExplanation, ClaimStanding, FoundClaim};
+use crate::constraint::Constraint;
+use crate::edit::Edit;
 use crate::group::{GroupExplanation, RefusedGroup};
 use crate::nodes::NAMES_MAX;
 use crate::placed::{NowPlaced, PlacedPod};
@@ -16,6 +18,18 @@ use crate::words;
 
 /// How many lines a list has at the most.
 const LINES_MAX: usize = 8;
+
+impl fmt::Display for Constraint {
+    fn fmt(&self, out: Out<'_, '_>) -> fmt::Result {
+        out.write_str(&words::constraint(self))
+    }
+}
+
+impl fmt::Display for Edit {
+    fn fmt(&self, out: Out<'_, '_>) -> fmt::Result {
+        out.write_str(&words::edit(self, "each pod"))
+    }
+}
 
 impl fmt::Display for Explanation {
     fn fmt(&self, out: Out<'_, '_>) -> fmt::Result {

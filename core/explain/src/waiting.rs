@@ -77,7 +77,11 @@ pub(crate) fn explain_waiting(
     let mut case = case.clone();
     // What removes nodes is a part of the answer, and the rest needs something to go on.
     let survey_max = oracle.work_left() / 4;
-    let survey = oracle.survey(&mut case, pod, None, survey_max);
+    // Of a pod that is on its node it is not asked whether it fits there.
+    let survey = match pod.node {
+        None => oracle.survey(&mut case, pod, None, survey_max),
+        Some(_) => Vec::new(),
+    };
     let facts = &case.snapshot.facts;
     let victims = match &attempt {
         Some(Attempt::Found(candidate)) => {

@@ -14,8 +14,8 @@ use decisions::settings::{Patience, Settings};
 use explain::{Audience, Case, Effort, explain_claim, explain_group, explain_pod};
 use gates::{Gate, Gates};
 use model::claim::{Amount, Ask, Claim, ClaimId, ClaimSpec, Class, Request, Wish};
-use model::device::{Attribute, Device, DeviceId, PoolId, Reach, Slice};
-use model::group::{Group, GroupId};
+use model::device::{Attribute, CounterSet, Device, DeviceId, PoolId, Reach, Slice};
+use model::group::{Composite, Group, GroupId};
 use model::node::{Node, NodeSelector, NodeTaint, NodeTaintEffect, Operator, Requirement};
 use model::pod::{ClaimSource, LabelSelector, Pod, PodClaim, PodId, PodTerm, Resources, Shape};
 use model::timestamp::Timestamp;
@@ -38,7 +38,7 @@ pub fn cluster() -> Cluster {
 
 /// A cluster that knows groups of pods.
 pub fn cluster_with_groups() -> Cluster {
-    let gates = [Gate::GenericWorkload, Gate::TopologyAwareWorkloadScheduling];
+    let gates = [Gate::GenericWorkload, Gate::TopologyAwareWorkloadScheduling, Gate::CompositePodGroup];
     cluster_with(gates.into_iter().fold(Gates::default(), |gates, gate| gates.with(gate, true)))
 }
 
@@ -71,7 +71,16 @@ impl Cluster {
         self.with_devices(node, cards)
     }
 
-    pub fn with_devices(mut self, node: Node, devices: Vec<Device>) -> Cluster {
+    pub fn with_devices(self, node: Node, devices: Vec<Device>) -> Cluster {
+        self.with_counted(node, devices, Vec::new())
+    }
+
+    pub fn with_counted(
+        mut self,
+        node: Node,
+        devices: Vec<Device>,
+        counter_sets: Vec<CounterSet>,
+    ) -> Cluster {
         self.slices += 1;
         let slice = Slice {
             name: format!("{}-gpus", node.name).into(),
@@ -80,7 +89,7 @@ impl Cluster {
             slices_in_pool: 1,
             reach: Reach::Node(node.name.clone()),
             devices,
-            counter_sets: Vec::new(),
+            counter_sets,
             skip_node_operations: Vec::new(),
         };
         let revision = SliceRevision { slice: self.slices, revision: 1 };
@@ -121,6 +130,32 @@ impl Cluster {
 
     pub fn claim(mut self, state: ClaimState) -> Cluster {
         self.tell(Change::ClaimApplied(Box::new(state)));
+        self
+    }
+
+    /// A group of groups of which so many are placed at once, in one domain of each level.
+    pub fn composite(mut self, name: &str, at_least: u32, levels: &[&str]) -> Cluster {
+        self.tell(Change::Group(GroupChange::CompositeApplied(Box::new(Composite {
+            id: group_id(name),
+            uid: format!("uid-{name}").into(),
+            at_least,
+            levels: levels.iter().map(|level| (*level).into()).collect(),
+            preempts: true,
+            ..Composite::default()
+        }))));
+        self
+    }
+
+    /// A group of pods in a group of groups.
+    pub fn group_in(mut self, parent: &str, name: &str, at_least: u32) -> Cluster {
+        self.tell(Change::Group(GroupChange::Applied(Box::new(Group {
+            id: group_id(name),
+            uid: format!("uid-{name}").into(),
+            at_least,
+            preempts: true,
+            parent: Some(parent.into()),
+            ..Group::default()
+        }))));
         self
     }
 

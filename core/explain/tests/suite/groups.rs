@@ -136,7 +136,7 @@ fn decide(case: Case) -> (bool, bool) {
     }
 }
 
-fn random_group(seed: u64) -> Cluster {
+fn random_group(seed: u64, is_tree: bool) -> Cluster {
     let mut dice = Dice::new(seed);
     let mut built = cluster_with_groups();
     for number in 0..2 + dice.below(5) {
@@ -153,11 +153,19 @@ fn random_group(seed: u64) -> Cluster {
     }
     let size = 2 + dice.below(4);
     let levels: &[&str] = if dice.one_in(2) { &["rack"] } else { &[] };
-    built = built.group("ring", size as u32, levels);
+    let halves = if is_tree { vec!["left", "right"] } else { vec!["ring"] };
+    built = match is_tree {
+        false => built.group("ring", size as u32, levels),
+        true => {
+            let of_half = |number: u64| ((size + 1 - number) / 2) as u32;
+            let built = built.composite("ring", 2, levels);
+            built.group_in("ring", "left", of_half(0)).group_in("ring", "right", of_half(1))
+        }
+    };
     let (cpu, cards) = (1 + dice.below(4) as i64, dice.below(3) as i64);
     for number in 0..size {
         let name = format!("ring-{number}");
-        let mut draft = pod(&name).of("ring").cpu(cpu);
+        let mut draft = pod(&name).of(halves[number as usize % halves.len()]).cpu(cpu);
         if cards > 0 {
             built = built.claim(claim(&name, cards));
             draft = draft.claims(&[&name]);
@@ -169,11 +177,19 @@ fn random_group(seed: u64) -> Cluster {
 
 #[test]
 fn what_is_told_of_random_groups_holds() {
+    check_all(false, &Root::Group(group_id("ring")));
+}
+
+#[test]
+fn what_is_told_of_random_trees_holds() {
+    check_all(true, &Root::Composite(group_id("ring")));
+}
+
+fn check_all(is_tree: bool, root: &Root) {
     let (mut left, mut helped) = (INSTANCES, 0);
     for seed in 0.. {
-        let cluster = random_group(seed);
-        let (snapshot, root) = (cluster.snapshot(), Root::Group(group_id("ring")));
-        let told = explain_group(&snapshot, &root, &Audience::AllNamespaces, Effort::default());
+        let snapshot = random_group(seed, is_tree).snapshot();
+        let told = explain_group(&snapshot, root, &Audience::AllNamespaces, Effort::default());
         let GroupExplanation::Refused(refused) = told else { continue };
         if matches!(
             refused.refusal.preemption,
@@ -181,7 +197,7 @@ fn what_is_told_of_random_groups_holds() {
         ) {
             continue;
         }
-        let case = Case::of_group(snapshot, &root).expect("the group is known");
+        let case = Case::of_group(snapshot, root).expect("the group is known");
         for remedy in &refused.remedies.remedies {
             let (is_placed, is_preempting) = decide(case.after(&remedy.edits));
             assert!(is_placed || is_preempting, "seed {seed}: {remedy:?} does not help");

@@ -485,3 +485,22 @@ fn a_pod_that_fits_says_so() {
         "#,
     );
 }
+
+#[test]
+fn a_pod_that_was_bound_by_hand_waits_for_devices_on_its_node() {
+    let cluster = cluster()
+        .with_gpus(node("a", 8), 1)
+        .with_gpus(node("b", 8), 4)
+        .claim(claim("train", 2))
+        .pod(on(pod("train").claims(&["train"]).0, "a"));
+    check(
+        &cluster.text("train"),
+        r#"
+        bound to node a without devices for its claims: cannot allocate all claims. On node a, claim default/train, request gpus: wants 2 devices of class gpu, can have 1: 1 published for the node.
+        pod default/train waits: InsufficientDevices
+
+        smallest set of constraints that conflict:
+          - 2 devices for request gpus of claim default/train [DeviceCount]
+        "#,
+    );
+}
