@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use cluster::claims::ClaimState;
 use cluster::groups::Root;
-use decisions::considering::{Question, Snapshot};
+use decisions::considering::{SchedulingQuestion, Snapshot};
 use decisions::filters::Filter;
 use decisions::gang::members_here;
 use decisions::profile::Profile;
@@ -21,14 +21,14 @@ pub struct Case {
     /// What is known.
     pub snapshot: Snapshot,
     /// What is asked.
-    pub question: Question,
+    pub question: SchedulingQuestion,
 }
 
 impl Case {
     /// Where a pod goes, whatever group it belongs to.
     #[must_use]
     pub fn of_pod(snapshot: Snapshot, pod: Arc<Pod>) -> Case {
-        Case { snapshot, question: Question::Pod(pod) }
+        Case { snapshot, question: SchedulingQuestion::Pod(pod) }
     }
 
     /// Where the members of a group or of a tree of groups go that wait. Nothing if it is not known.
@@ -43,11 +43,11 @@ impl Case {
         let question = match root {
             Root::Group(id) => {
                 let group = snapshot.facts.groups.get(id)?.clone();
-                Question::Gang { group, members, is_nominated }
+                SchedulingQuestion::Gang { group, members, is_nominated }
             }
             Root::Composite(id) => {
                 snapshot.facts.groups.composite(id)?;
-                Question::Tree { root: root.clone(), members }
+                SchedulingQuestion::Tree { root: root.clone(), members }
             }
         };
         Some(Case { snapshot, question })
@@ -56,8 +56,8 @@ impl Case {
     /// The pod that is asked about, if it is a single one.
     pub(crate) fn pod(&self) -> Option<&Arc<Pod>> {
         match &self.question {
-            Question::Pod(pod) => Some(pod),
-            Question::Gang { .. } | Question::Tree { .. } => None,
+            SchedulingQuestion::Pod(pod) => Some(pod),
+            SchedulingQuestion::Gang { .. } | SchedulingQuestion::Tree { .. } => None,
         }
     }
 
@@ -76,8 +76,8 @@ impl Case {
             }
         };
         match &mut self.question {
-            Question::Pod(pod) => changed(pod),
-            Question::Gang { members, .. } | Question::Tree { members, .. } => {
+            SchedulingQuestion::Pod(pod) => changed(pod),
+            SchedulingQuestion::Gang { members, .. } | SchedulingQuestion::Tree { members, .. } => {
                 members.iter_mut().for_each(changed);
             }
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cluster::claims::ClaimState;
 use cluster::published::Published;
-use decisions::considering::Question;
+use decisions::considering::SchedulingQuestion;
 use decisions::node_refusal::ResourceName;
 use decisions::underway::Underway;
 use model::claim::{Amount, ClaimId, Wish};
@@ -210,11 +210,11 @@ impl Case {
 
     fn raise_priority(&mut self, to: i32) {
         self.change_pods(&|pod| pod.priority = pod.priority.max(to));
-        if let Question::Gang { group, .. } = &self.question {
+        if let SchedulingQuestion::Gang { group, .. } = &self.question {
             let id = group.id.clone();
             self.change_group(&id, &|group| group.priority = group.priority.max(to));
         }
-        if let Question::Tree { root, .. } = &self.question {
+        if let SchedulingQuestion::Tree { root, .. } = &self.question {
             let id = root.id().clone();
             self.change_composite(&id, &|composite| composite.priority = composite.priority.max(to));
         }

@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use allocation::Expressions;
 use decisions::certainty::Certainty;
-use decisions::considering::{Clearing, Consideration, Considered, PodVerdict, SeatsVerdict, Verdict};
+use decisions::considering::{
+    Clearing, Consideration, Considered, PodVerdict, SchedulingVerdict, SeatsVerdict,
+};
 use decisions::gang::{GangCandidate, Seated, Way};
 use decisions::lanes::OneLane;
 use decisions::pod::obstacles::Obstacles;
@@ -185,16 +187,16 @@ impl Oracle {
 }
 
 /// A verdict in short.
-pub(crate) fn outcome(verdict: &Verdict) -> Outcome {
+pub(crate) fn outcome(verdict: &SchedulingVerdict) -> Outcome {
     match verdict {
-        Verdict::Pod(verdict) => match &**verdict {
+        SchedulingVerdict::Pod(verdict) => match &**verdict {
             PodVerdict::Placed { choice, .. } => Outcome::Placed(vec![(Arc::default(), choice.node.clone())]),
             PodVerdict::Refused { attempt: Some(Attempt::Found(candidate)), .. } => {
                 Outcome::Preempting { node: candidate.node.clone(), victims: candidate.victims.clone() }
             }
             PodVerdict::Refused { refusal, .. } => Outcome::Refused(refusal.certainty()),
         },
-        Verdict::Gang(verdict) => match &verdict.seats {
+        SchedulingVerdict::Gang(verdict) => match &verdict.seats {
             SeatsVerdict::Replicas(replicas) => {
                 Outcome::Placed(replicas.iter().flat_map(|(_, seated)| places(seated)).collect())
             }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cluster::groups::Root;
-use decisions::considering::{GangVerdict, Question, SeatsVerdict, Snapshot, Verdict};
+use decisions::considering::{GangVerdict, SchedulingQuestion, SchedulingVerdict, SeatsVerdict, Snapshot};
 use decisions::gang::{GangRefusal, Seated};
 use decisions::gang_preemption::GangPreemption;
 use decisions::gang_reason::{GangReason, NextMember};
@@ -118,7 +118,7 @@ pub fn explain_group(
     }
     let mut oracle = Oracle::new(effort);
     let Some(considered) = oracle.decide(case.clone()) else { return GroupExplanation::Undecided(id) };
-    let Verdict::Gang(verdict) = considered.verdict else { return GroupExplanation::Undecided(id) };
+    let SchedulingVerdict::Gang(verdict) = considered.verdict else { return GroupExplanation::Undecided(id) };
     match judged(*verdict) {
         Judged::Placed(seated) => {
             let places = seated.iter().map(|(pod, choice)| (pod.id.name.clone(), choice.node.clone()));
@@ -209,10 +209,10 @@ fn best_attempt(oracle: &mut Oracle, case: &Case, group: &GroupId, refusal: &Gan
     let members = case.question.pods();
     let room_for = refusal.miss.room_for;
     let mut seated: Seated = Vec::new();
-    if room_for > 0 && matches!(case.question, Question::Gang { .. }) {
+    if room_for > 0 && matches!(case.question, SchedulingQuestion::Gang { .. }) {
         let lower = Edit::LowerMinCount { group: group.clone(), to: room_for };
         let considered = oracle.decide(case.after([&lower]));
-        if let Some(Verdict::Gang(verdict)) = considered.map(|considered| considered.verdict)
+        if let Some(SchedulingVerdict::Gang(verdict)) = considered.map(|considered| considered.verdict)
             && let Judged::Placed(places) = judged(*verdict)
         {
             seated = places;
@@ -259,7 +259,7 @@ fn together(
         edits.push(fitting.into_iter().next()?);
         let mut after = case.after(&edits);
         after.change_pods(&|pod| pod.preempts = false);
-        let Verdict::Gang(verdict) = oracle.decide(after.clone())?.verdict else { return None };
+        let SchedulingVerdict::Gang(verdict) = oracle.decide(after.clone())?.verdict else { return None };
         match judged(*verdict) {
             Judged::Placed(_) => return Some(edits),
             Judged::Refused(refusal) => {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use decisions::considering::Question;
+use decisions::considering::SchedulingQuestion;
 use decisions::node_refusal::ResourceName;
 use model::claim::{Ask, Claim, ClaimId, Class, Request, Toleration, TolerationValue, Wish};
 use model::group::{Composite, Group, GroupId};
@@ -199,7 +199,7 @@ impl Case {
         let mut changed = Group::clone(known);
         change(&mut changed);
         groups.apply(changed.clone());
-        if let Question::Gang { group, .. } = &mut self.question
+        if let SchedulingQuestion::Gang { group, .. } = &mut self.question
             && group.id == *id
         {
             *group = Arc::new(changed);
@@ -231,9 +231,9 @@ pub(crate) fn groups_of(case: &Case) -> Vec<Terms> {
         at_least: group.at_least,
     };
     match &case.question {
-        Question::Pod(_) => Vec::new(),
-        Question::Gang { group, .. } => vec![of_group(group)],
-        Question::Tree { root, .. } => {
+        SchedulingQuestion::Pod(_) => Vec::new(),
+        SchedulingQuestion::Gang { group, .. } => vec![of_group(group)],
+        SchedulingQuestion::Tree { root, .. } => {
             let leaves: Vec<&Arc<Group>> =
                 groups.leaves_of(root).into_iter().filter_map(|id| groups.get(&id)).collect();
             let mut above = std::collections::BTreeMap::new();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use decisions::considering::{PodVerdict, Verdict};
+use decisions::considering::{PodVerdict, SchedulingVerdict};
 use decisions::pod::PodRefusal;
 use decisions::preempt::Attempt;
 use decisions::preemption::PodPreemption;
@@ -69,7 +69,9 @@ pub(crate) fn explain_waiting(
     let id = pod.id.clone();
     let mut oracle = Oracle::new(effort);
     let Some(considered) = oracle.decide(case.clone()) else { return WaitingPod::Undecided { pod: id } };
-    let Verdict::Pod(verdict) = considered.verdict else { return WaitingPod::Undecided { pod: id } };
+    let SchedulingVerdict::Pod(verdict) = considered.verdict else {
+        return WaitingPod::Undecided { pod: id };
+    };
     let (refusal, attempt) = match *verdict {
         PodVerdict::Placed { choice, .. } => return WaitingPod::Fits { pod: id, node: choice.node },
         PodVerdict::Refused { refusal, attempt } => (refusal, attempt),

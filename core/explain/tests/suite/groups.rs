@@ -1,7 +1,7 @@
 //! Groups of pods, as they are told, and what holds for random ones that have no place.
 
 use cluster::groups::Root;
-use decisions::considering::{Clearing, Consideration, SeatsVerdict, Verdict};
+use decisions::considering::{Clearing, Consideration, SchedulingVerdict, SeatsVerdict};
 use decisions::gang::Way;
 use decisions::gang_preemption::GangPreemption;
 use decisions::lanes::OneLane;
@@ -128,7 +128,7 @@ fn decide(case: Case) -> (bool, bool) {
     let Case { snapshot, question } = case;
     let (expressions, lanes) = (Default::default(), Arc::new(OneLane));
     let considered = Consideration { snapshot, question, expressions, work_max: 500_000_000, lanes }.run();
-    let Verdict::Gang(verdict) = considered.verdict else { return (false, false) };
+    let SchedulingVerdict::Gang(verdict) = considered.verdict else { return (false, false) };
     match verdict.seats {
         SeatsVerdict::Seats { .. } | SeatsVerdict::Replicas(_) => (true, false),
         SeatsVerdict::NoSeats(none) => (false, matches!(none.way, Clearing::Pods(Way::Found(_)))),

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use decisions::considering::{Consideration, PodVerdict, Verdict};
+use decisions::considering::{Consideration, PodVerdict, SchedulingVerdict};
 use decisions::lanes::OneLane;
 use decisions::node_refusal::ResourceName;
 use decisions::preempt::Attempt;
@@ -209,7 +209,7 @@ fn decide(case: Case) -> Option<(String, usize)> {
     let Case { snapshot, question } = case;
     let (expressions, lanes) = (Default::default(), Arc::new(OneLane));
     let considered = Consideration { snapshot, question, expressions, work_max: 500_000_000, lanes }.run();
-    let Verdict::Pod(verdict) = considered.verdict else { return None };
+    let SchedulingVerdict::Pod(verdict) = considered.verdict else { return None };
     match *verdict {
         PodVerdict::Placed { choice, .. } => Some((choice.node.to_string(), 0)),
         PodVerdict::Refused { attempt: Some(Attempt::Found(found)), .. } => {
@@ -301,7 +301,7 @@ fn no_smaller_set_of_constraints_conflicts() {
 
 fn without_preemption(case: &Case) -> Case {
     let mut case = case.clone();
-    if let decisions::considering::Question::Pod(pod) = &mut case.question {
+    if let decisions::considering::SchedulingQuestion::Pod(pod) = &mut case.question {
         Arc::make_mut(pod).preempts = false;
     }
     case
