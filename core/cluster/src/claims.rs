@@ -59,7 +59,7 @@ impl Claims {
         self.known.values()
     }
 
-    /// The same claims as if nobody held a device, for a look at what would be then.
+    /// The same claims as if no device were held, to try what would be then.
     #[must_use]
     pub fn with_all_devices_free(&self) -> Claims {
         Claims { ledger: Ledger::default(), ..self.clone() }

@@ -103,8 +103,7 @@ impl fmt::Display for RefusedGroup {
             self.refusal.miss.why.code()
         )?;
         if !self.domains.is_empty() {
-            let alike =
-                if self.domain_count > self.domains.len() { ", of those that are alike one" } else { "" };
+            let alike = if self.domain_count > self.domains.len() { ", one of each kind" } else { "" };
             writeln!(out, "\n{}{alike}:", words::number(self.domain_count, "domain"))?;
         }
         for room in &self.domains {

@@ -1,4 +1,4 @@
-//! What keeps a pod off each node at a moment, for people who want to know all of it.
+//! What keeps a pod off each node at a moment, for explanations.
 
 use allocation::Expressions;
 use model::identity::NodeName;

@@ -91,7 +91,7 @@ impl Cycle<'_> {
             let node = filters::node_of(self.facts.nodes.get(*at)).name.clone();
             all.push(Obstacles { node, rules, devices: DeviceObstacle::NotAsked });
         }
-        // Those that nothing else is against come first, so that others are asked only with what is left.
+        // Nodes that no filter is against come first, so that others are asked only with what is left.
         let mut order: Vec<usize> = (0..all.len()).collect();
         order.sort_by_key(|at| all[*at].count());
         for number in order {
@@ -130,9 +130,9 @@ impl Cycle<'_> {
         rules.extend(rest.into_iter().filter_map(Result::err));
         if rules.is_empty() {
             let beside = with_nominees.map_or(Beside::Nothing, Beside::Counted);
-            let who = (&*pod.uid, pod.priority);
+            let asking = (&*pod.uid, pod.priority);
             rules.extend(
-                self.check_beside_nominees(shape, who, state, beside, (settings, Some(mounts))).err(),
+                self.check_beside_nominees(shape, asking, state, beside, (settings, Some(mounts))).err(),
             );
         }
         rules
