@@ -22,7 +22,7 @@ use model::timestamp::Timestamp;
 
 use crate::natural::natural;
 use crate::observed::{Namespaces, Observed};
-use crate::place::Place;
+use crate::place::DevicePlace;
 
 /// The devices of a cluster.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -39,7 +39,7 @@ pub struct DeviceRow {
     /// Which device it is.
     pub id: DeviceId,
     /// The nodes from which it can be used.
-    pub place: Place,
+    pub place: DevicePlace,
     /// Its state.
     pub state: DeviceState,
     /// The claims that hold it, wholly or in part, and those with administrative access.
@@ -288,7 +288,7 @@ impl Census<'_> {
         let facts = self.observed.facts;
         let one_place = match slice.slice.devices.first() {
             Some(device) if slice.slice.reach != Reach::PerDevice => {
-                Some(Place::of(&slice.slice, device, facts))
+                Some(DevicePlace::of(&slice.slice, device, facts))
             }
             _ => None,
         };
@@ -302,7 +302,7 @@ impl Census<'_> {
                 Some(holdings) => self.held_state(&id, holdings, &left),
                 None => self.free_state(device, standing),
             };
-            let place = one_place.clone().unwrap_or_else(|| Place::of(&slice.slice, device, facts));
+            let place = one_place.clone().unwrap_or_else(|| DevicePlace::of(&slice.slice, device, facts));
             let (holders, taints) = (self.holders(&id, holdings), device.taints.clone());
             DeviceRow { id, place, state, holders, left, taints, classes }
         };
@@ -413,7 +413,7 @@ impl Census<'_> {
             held.map(|held| held.device).filter(|device| !published.contains(device)).collect();
         let row = |id: DeviceId| {
             let holders = self.holders(&id, facts.claims.ledger().holdings(&id));
-            let place = Place::Nodes(BTreeSet::new());
+            let place = DevicePlace::Nodes(BTreeSet::new());
             let (left, taints, classes) = (BTreeMap::new(), Vec::new(), Vec::new());
             DeviceRow { id, place, state: DeviceState::NotPublished, holders, left, taints, classes }
         };

@@ -16,7 +16,7 @@ use model::node::Node;
 use crate::devices::{DeviceRow, DeviceState};
 use crate::natural::natural;
 use crate::observed::Observed;
-use crate::place::Place;
+use crate::place::DevicePlace;
 
 /// The label of zones, which every cluster knows.
 const ZONE: &str = "topology.kubernetes.io/zone";
@@ -136,11 +136,11 @@ pub fn root(observed: &Observed<'_>, devices: &[DeviceRow], levels: &[Arc<str>])
     let mut beyond = Vec::new();
     for row in devices {
         match &row.place {
-            Place::Node(node) => on_node.entry(node).or_default().push(row),
-            Place::Nodes(nodes) if nodes.len() == 1 => {
+            DevicePlace::Node(node) => on_node.entry(node).or_default().push(row),
+            DevicePlace::Nodes(nodes) if nodes.len() == 1 => {
                 nodes.iter().for_each(|node| on_node.entry(node).or_default().push(row));
             }
-            Place::Nodes(_) | Place::AllNodes => beyond.push(row),
+            DevicePlace::Nodes(_) | DevicePlace::AllNodes => beyond.push(row),
         }
     }
     Tallies { facts, on_node, beyond }.fill(&mut root);
@@ -203,8 +203,8 @@ impl Tallies<'_> {
         }
         let within: BTreeSet<&NodeName> = domain.nodes.iter().collect();
         let is_inside = |row: &&&DeviceRow| match &row.place {
-            Place::Nodes(nodes) => !nodes.is_empty() && nodes.iter().all(|node| within.contains(node)),
-            Place::Node(_) | Place::AllNodes => false,
+            DevicePlace::Nodes(nodes) => !nodes.is_empty() && nodes.iter().all(|node| within.contains(node)),
+            DevicePlace::Node(_) | DevicePlace::AllNodes => false,
         };
         let own = domain.nodes.iter().filter_map(|node| self.on_node.get(node)).flatten();
         own.chain(self.beyond.iter().filter(is_inside)).copied().collect()
@@ -225,9 +225,9 @@ fn tallies<'r>(domain: &Domain, rows: impl Iterator<Item = (&'r Arc<str>, &'r De
         }
         let (on_node, everywhere) = usable.entry(name).or_default();
         match &row.place {
-            Place::Node(node) => *on_node.entry(node).or_default() += 1,
-            Place::Nodes(nodes) => nodes.iter().for_each(|node| *on_node.entry(node).or_default() += 1),
-            Place::AllNodes => *everywhere += 1,
+            DevicePlace::Node(node) => *on_node.entry(node).or_default() += 1,
+            DevicePlace::Nodes(nodes) => nodes.iter().for_each(|node| *on_node.entry(node).or_default() += 1),
+            DevicePlace::AllNodes => *everywhere += 1,
         }
     }
     for (name, (on_node, everywhere)) in usable {

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use clap::{Args, ValueEnum};
 use inventory::devices::{CounterRow, DeviceRow, DeviceState, HolderRow, Inventory, inventory};
-use inventory::place::Place;
+use inventory::place::DevicePlace;
 use model::device::TaintEffect;
 
 use crate::columns::{columns, row};
@@ -205,7 +205,7 @@ fn detail(device: &DeviceRow) -> String {
 
 /// How many devices of each driver each node has.
 fn summary(devices: &[DeviceRow]) -> Vec<Vec<String>> {
-    let mut sums: Vec<(&Place, BTreeMap<&str, [usize; 4]>)> = Vec::new();
+    let mut sums: Vec<(&DevicePlace, BTreeMap<&str, [usize; 4]>)> = Vec::new();
     for device in devices {
         // Devices of one place are beside each other.
         if sums.last().is_none_or(|(place, _)| **place != device.place) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cluster::topologies::{Level, NodeTopology};
 use inventory::devices::{DeviceRow, DeviceState};
 use inventory::domains::{Domain, levels, root};
-use inventory::place::Place;
+use inventory::place::DevicePlace;
 use model::device::Reach;
 use model::identity::NodeName;
 use model::node::{NodeSelector, NodeTerm, Operator, Requirement};
@@ -112,11 +112,11 @@ fn is_in(row: &DeviceRow, domain: &Domain) -> bool {
     let nodes: BTreeSet<_> = domain.nodes.iter().collect();
     match (&row.place, &domain.level) {
         (_, None) => true,
-        (Place::Node(node), _) => nodes.contains(node),
-        (Place::Nodes(reaching), _) => {
+        (DevicePlace::Node(node), _) => nodes.contains(node),
+        (DevicePlace::Nodes(reaching), _) => {
             !reaching.is_empty() && reaching.iter().all(|node| nodes.contains(node))
         }
-        (Place::AllNodes, _) => false,
+        (DevicePlace::AllNodes, _) => false,
     }
 }
 

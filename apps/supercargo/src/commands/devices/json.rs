@@ -1,7 +1,7 @@
 //! Devices for programs. Names of fields stay as they are; new ones may come.
 
 use inventory::devices::{CounterRow, DeviceRow, HolderRow, Inventory};
-use inventory::place::Place;
+use inventory::place::DevicePlace;
 use serde_json::{Map, Value, json};
 
 use super::effect;
@@ -20,9 +20,9 @@ fn device(row: &DeviceRow) -> Value {
     put("pool", json!(*row.id.pool));
     put("device", json!(*row.id.device));
     match &row.place {
-        Place::Node(name) => put("nodeName", json!(**name)),
-        Place::Nodes(names) => put("nodeNames", names.iter().map(|name| json!(**name)).collect()),
-        Place::AllNodes => put("allNodes", json!(true)),
+        DevicePlace::Node(name) => put("nodeName", json!(**name)),
+        DevicePlace::Nodes(names) => put("nodeNames", names.iter().map(|name| json!(**name)).collect()),
+        DevicePlace::AllNodes => put("allNodes", json!(true)),
     };
     put("state", json!(row.state.code()));
     if let Some(detail) = row.state.detail() {

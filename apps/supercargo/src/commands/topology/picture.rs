@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 
 use inventory::devices::{DeviceRow, DeviceState};
 use inventory::domains::Domain;
-use inventory::place::Place;
+use inventory::place::DevicePlace;
 
 use colours::Colours;
 
@@ -113,7 +113,7 @@ fn racks<'c>(root: &Domain, devices: &'c [DeviceRow]) -> Vec<Rack<'c>> {
     let mut beyond: BTreeMap<String, Vec<&DeviceRow>> = BTreeMap::new();
     for row in devices {
         match &row.place {
-            Place::Node(node) => on_node.entry(node).or_default().push(row),
+            DevicePlace::Node(node) => on_node.entry(node).or_default().push(row),
             place => {
                 beyond.entry(format!("{}/{} ({place})", row.id.driver, row.id.pool)).or_default().push(row)
             }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use inventory::devices::{DeviceRow, DeviceState};
 use inventory::domains::{Domain, Tally};
-use inventory::place::Place;
+use inventory::place::DevicePlace;
 
 use super::{free, largest, percent};
 
@@ -17,7 +17,7 @@ pub(super) fn text(root: &Domain, devices: &[DeviceRow]) -> String {
     let mut beyond: BTreeMap<(String, &str), String> = BTreeMap::new();
     for row in devices {
         let signs = match &row.place {
-            Place::Node(node) => on_node.entry(node).or_default().entry(&row.id.driver).or_default(),
+            DevicePlace::Node(node) => on_node.entry(node).or_default().entry(&row.id.driver).or_default(),
             place => beyond.entry((place.to_string(), &row.id.driver)).or_default(),
         };
         signs.push(sign(&row.state));
