@@ -52,7 +52,7 @@ use scheduling::protocol::{CallOutcome, Classes, Heard};
 use scheduling::request::ApiCall;
 
 use agenda::Agenda;
-use api::Api;
+use api::{Api, Caller};
 use attacher::Attacher;
 pub use bargain::{bargain, rebargain_command};
 pub use component::{Component, Crash, Moment};
@@ -113,9 +113,9 @@ enum Happening {
     /// Whoever carries out a write begins to, or has waited long enough.
     GoOn { errand: u64, heard: Heard },
     /// A call arrives.
-    Arrive { errand: u64, call: Box<ApiCall>, fate: carry::Fate },
+    Arrive { errand: u64, call: Box<ApiCall>, fate: carry::Fate, by: Caller },
     /// A call arrives that nobody waits for any more.
-    ArriveLate { replica: usize, call: Box<ApiCall> },
+    ArriveLate { call: Box<ApiCall>, by: Caller },
     /// An answer arrives, or the wait for it ends.
     Answer { errand: u64, answer: CallOutcome },
     /// Something may happen to a scheduler.
@@ -393,8 +393,8 @@ impl World {
                 }
             }
             Happening::GoOn { errand, heard } => self.go_on_with(errand, heard),
-            Happening::Arrive { errand, call, fate } => self.arrive(errand, &call, fate),
-            Happening::ArriveLate { replica, call } => self.arrive_late(replica, &call),
+            Happening::Arrive { errand, call, fate, by } => self.arrive(errand, &call, fate, by),
+            Happening::ArriveLate { call, by } => self.arrive_late(&call, by),
             Happening::Answer { errand, answer } => self.answer(errand, answer),
             Happening::Chance => self.take_chances(),
             Happening::Start { replica } => self.start(replica),

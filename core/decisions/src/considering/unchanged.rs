@@ -1,7 +1,8 @@
 //! Whether what a verdict rests on is as it was.
 //!
-//! A pod waits as before, its claims and groups are the same, and its node has the same labels. Of devices it is enough that pools from
-//! which some are given are as they were: published as before, with the same holders.
+//! A pod waits as before, its claims are the same, so are its group and all groups of its tree with their pods on nodes, and its node has
+//! the same labels. Of devices it is enough that pools from which some are given are as they were: published as before, with the same
+//! holders.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +26,7 @@ pub(super) struct Unchanged<'u> {
     plans: &'u Plans,
     underway: &'u dyn Underway,
     pools: BTreeMap<PoolId, bool>,
-    groups: BTreeMap<GroupId, bool>,
+    parties: BTreeMap<Root, bool>,
 }
 
 impl<'u> Unchanged<'u> {
@@ -34,21 +35,22 @@ impl<'u> Unchanged<'u> {
         facts: &'u Facts,
         (plans, underway): (&'u Plans, &'u dyn Underway),
     ) -> Unchanged<'u> {
-        Unchanged { before, facts, plans, underway, pools: BTreeMap::new(), groups: BTreeMap::new() }
+        Unchanged { before, facts, plans, underway, pools: BTreeMap::new(), parties: BTreeMap::new() }
     }
 
-    /// Whether what a pod needs is as it was, and it still waits.
+    /// Whether a pod and what it needs are as they were, and it still waits.
     pub fn is_pod(&mut self, pod: &Arc<Pod>) -> bool {
-        let waits = self.facts.waiting.get(&pod.uid).is_some_and(|now| Arc::ptr_eq(now, pod) || now == pod);
         let (before, now) = (&self.before.facts, self.facts);
-        waits
+        let is_so = |known: &Arc<Pod>| Arc::ptr_eq(known, pod) || known == pod;
+        // What is asked now is no other than what was asked: meanwhile another client may have bound the pod, or changed it.
+        [before, now].iter().all(|facts| facts.waiting.get(&pod.uid).is_some_and(is_so))
             && !self.underway.is_on_its_way(&pod.uid)
             && before.classes == now.classes
             && before.context(pod) == now.context(pod)
             && before.made_for(&pod.uid) == now.made_for(&pod.uid)
             && self.before.plans.shunned.get(&pod.uid) == self.plans.shunned.get(&pod.uid)
             && pod.claim_ids().chain(now.made_for(&pod.uid).cloned()).all(|id| self.is_claim(&id))
-            && now.groups.gang_of(pod).is_none_or(|id| self.is_group(id))
+            && now.groups.gang_of(pod).is_none_or(|id| self.is_group(&id))
     }
 
     fn is_claim(&self, id: &ClaimId) -> bool {
@@ -62,23 +64,29 @@ impl<'u> Unchanged<'u> {
             && self.before.underway.is_given_up(id) == self.underway.is_given_up(id)
     }
 
-    fn is_group(&mut self, id: GroupId) -> bool {
-        if let Some(known) = self.groups.get(&id) {
+    /// Whether a group is as it was, and so is the tree that it is in: how many pods each group of it needs, and which are on nodes.
+    fn is_group(&mut self, id: &GroupId) -> bool {
+        let (before, now) = (&self.before.facts.groups, &self.facts.groups);
+        let root = now.root_or_self(id);
+        if before.root_or_self(id) != root {
+            return false;
+        }
+        if let Some(known) = self.parties.get(&root) {
             return *known;
         }
-        let (before, now) = (&self.before.facts.groups, &self.facts.groups);
-        let above = |groups: &Groups| {
-            let group = groups.get(&id).cloned();
+        let above = |groups: &Groups, leaf: &GroupId| {
+            let group = groups.get(leaf).cloned();
             let composites = group.as_ref().map(|group| groups.composites_above(group)).unwrap_or_default();
             (group, composites)
         };
-        let root: Root = now.root_or_self(&id);
-        let is_same = above(before) == above(now)
-            && before.terms(&id) == now.terms(&id)
-            && before.seated(&id).eq(now.seated(&id))
-            && before.root_or_self(&id) == root
-            && before.leaves_of(&root) == now.leaves_of(&root);
-        self.groups.insert(id, is_same);
+        let leaves = now.leaves_of(&root);
+        let is_same = before.leaves_of(&root) == leaves
+            && leaves.iter().all(|leaf| {
+                above(before, leaf) == above(now, leaf)
+                    && before.terms(leaf) == now.terms(leaf)
+                    && before.seated(leaf).eq(now.seated(leaf))
+            });
+        self.parties.insert(root, is_same);
         is_same
     }
 

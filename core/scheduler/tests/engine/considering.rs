@@ -400,3 +400,74 @@ fn a_gang_whose_group_changes_while_it_is_considered_is_decided_anew() {
     world.settle();
     assert!(["m0", "m1", "m2"].iter().all(|name| world.node_of(name).is_some()), "{:?}", world.told);
 }
+
+#[test]
+fn a_pod_that_is_bound_by_hand_while_it_is_considered_gets_devices_of_its_node() {
+    for (node, is_decided) in ["a", "b", "c", "d"].into_iter().flat_map(|node| [(node, false), (node, true)])
+    {
+        let hard = &HARD[0];
+        let mut world = hard.world();
+        let (id, consideration) = world.to_consider.remove(0);
+        let verdict = ConsiderationOutcome::Decided(Box::new(consideration.run()));
+        let bound = Pod { node: Some(node.into()), ..world.pods["uid-hard"].clone() };
+        if is_decided {
+            world.tell(Input::Considered(id, verdict));
+            world.add_pod(bound);
+        } else {
+            world.add_pod(bound);
+            world.tell(Input::Considered(id, verdict));
+        }
+        hard.settle(&mut world);
+        assert_eq!(world.devices_of("hard"), [format!("gpu-{node}")], "{:?}", world.told);
+        assert!(world.engine.is_idle() && !has_preempted(&world), "{node}: {:?}", world.told);
+    }
+}
+
+#[test]
+fn members_whose_others_go_while_they_are_considered_are_decided_anew() {
+    let gang: fn(&mut World) = |world| {
+        world.fact(group(2, &[]));
+        world.add_pod(Pod { group: Some("gang".into()), ..running("there", 0, "a", 2_000) });
+        world.add_pod(member("waits", 2_000, &[]));
+    };
+    let of_one_group: fn(&mut World) = |world| {
+        world.fact(tree("t", 1, None, None));
+        world.fact(leaf("x", 2, None, "t"));
+        world.add_pod(Pod { group: Some("x".into()), ..running("there", 0, "a", 2_000) });
+        world.add_pod(Pod { group: Some("x".into()), ..pod("waits", 2_000, &[]) });
+    };
+    let of_another_group: fn(&mut World) = |world| {
+        world.fact(tree("t", 2, None, None));
+        world.fact(leaf("x", 1, None, "t"));
+        world.fact(leaf("y", 1, None, "t"));
+        world.add_pod(Pod { group: Some("x".into()), ..running("there", 0, "a", 2_000) });
+        world.add_pod(Pod { group: Some("y".into()), ..pod("waits", 2_000, &[]) });
+    };
+    for (name, add) in [
+        ("of a gang", gang),
+        ("of the same group of a tree", of_one_group),
+        ("of another group of the tree", of_another_group),
+    ] {
+        let mut world = slow_racks();
+        add(&mut world);
+        world.turn();
+        assert_eq!(world.to_consider.len(), 1, "{name}: {:?}", world.told);
+        let again = world.pods["uid-there"].clone();
+        world.remove_pod("there");
+        world.holds_considerations = false;
+        world.consider_all();
+        for _ in 0..3 {
+            world.settle();
+            world.later(10);
+        }
+        assert_eq!(world.engine.placing(), 0, "{name}: one alone is never enough");
+        assert_eq!(world.node_of("waits"), None, "{name}: one alone is not enough");
+        world.add_pod(Pod { uid: "uid-again".into(), node: None, ..again });
+        for _ in 0..3 {
+            world.settle();
+            world.later(10);
+        }
+        let bound = world.pods.values().filter(|pod| pod.node.is_some()).count();
+        assert_eq!(bound, 2, "{name}: {:?}", world.told);
+    }
+}

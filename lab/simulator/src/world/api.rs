@@ -70,12 +70,21 @@ static SITES: LazyLock<BTreeMap<&'static str, Site>> = LazyLock::new(|| {
     table().kinds().iter().filter(stored).filter_map(site).collect()
 });
 
-/// A change that was made, and by whom: the number of a scheduler, or nobody in particular.
+/// A scheduler whose call makes changes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Caller {
+    /// Its number.
+    pub replica: usize,
+    /// The revision of the API when it sent the call: of what came later it could not know.
+    pub sent: u64,
+}
+
+/// A change that was made, and by which scheduler, if it was one.
 #[derive(Clone, Debug)]
 pub(crate) struct Made {
     pub site: Site,
     pub event: Arc<Event>,
-    pub by: Option<usize>,
+    pub by: Option<Caller>,
 }
 
 /// The API server.
@@ -93,8 +102,8 @@ pub(crate) struct Api {
     pub drops_groups: bool,
     pub now: Timestamp,
     created: u64,
-    /// Who makes the changes that follow.
-    pub by: Option<usize>,
+    /// Which scheduler makes the changes that follow.
+    pub by: Option<Caller>,
     /// Changes that nobody has looked at yet.
     made: Vec<Made>,
 }

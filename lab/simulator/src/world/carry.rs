@@ -24,7 +24,7 @@ use scheduling::protocol::{
 use scheduling::request::ApiCall;
 use store::Key;
 
-use super::api::Refused;
+use super::api::{Caller, Refused};
 use super::component::Component;
 use super::errand::{self, Errand};
 use super::setup::{Fault, Sabotage};
@@ -142,6 +142,7 @@ impl World {
     /// Sends a call on its way.
     fn send(&mut self, errand: u64, call: Box<ApiCall>) {
         let Some(replica) = self.errands.get(&errand).map(|one| one.replica) else { return };
+        let by = Caller { replica, sent: self.api.revision() };
         let (setup, dice) = (&mut self.setup, &mut self.chances);
         // Whether it arrives at all comes first.
         if setup.strikes(Fault::NeverArrived, dice) {
@@ -150,7 +151,7 @@ impl World {
         }
         if setup.strikes(Fault::LateArrival, dice) {
             let (patience, late) = (dice.millis(50, 500), dice.millis(500, LATE_MS_MAX));
-            self.agenda.after(late, Happening::ArriveLate { replica, call });
+            self.agenda.after(late, Happening::ArriveLate { call, by });
             return self.agenda.after(patience, Happening::Answer { errand, answer: lost() });
         }
         let fate = if setup.strikes(Fault::Conflict, dice) {
@@ -165,16 +166,17 @@ impl World {
             Fate::Plain
         };
         let pause = self.chances.millis(1, 40);
-        self.agenda.after(pause, Happening::Arrive { errand, call, fate });
+        self.agenda.after(pause, Happening::Arrive { errand, call, fate, by });
     }
 
-    pub(super) fn arrive(&mut self, errand: u64, call: &ApiCall, fate: Fate) {
-        let Some(one) = self.errands.get(&errand) else { return };
-        let replica = one.replica;
+    pub(super) fn arrive(&mut self, errand: u64, call: &ApiCall, fate: Fate, by: Caller) {
+        if !self.errands.contains_key(&errand) {
+            return;
+        }
         let answer = match fate {
             Fate::Refused(Fault::Conflict) => refusal(&Refused::Conflict("by chance".to_owned())),
             Fate::Refused(_) => refusal(&Refused::Busy),
-            Fate::Plain | Fate::LateAnswer | Fate::LostAnswer => self.perform(replica, call),
+            Fate::Plain | Fate::LateAnswer | Fate::LostAnswer => self.perform(call, by),
         };
         let (answer, pause) = match fate {
             Fate::LostAnswer => (lost(), self.chances.millis(100, LATE_MS_MAX)),
@@ -190,14 +192,14 @@ impl World {
     }
 
     /// A call arrives that its sender gave up.
-    pub(super) fn arrive_late(&mut self, replica: usize, call: &ApiCall) {
-        let answer = self.perform(replica, call);
+    pub(super) fn arrive_late(&mut self, call: &ApiCall, by: Caller) {
+        let answer = self.perform(call, by);
         let done = matches!(answer, CallOutcome::Done(_));
         self.trace.note(self.agenda.now(), format_args!("too late: {} (done: {done})", errand::told(call)));
     }
 
-    fn perform(&mut self, replica: usize, call: &ApiCall) -> CallOutcome {
-        self.api.by = Some(replica);
+    fn perform(&mut self, call: &ApiCall, by: Caller) -> CallOutcome {
+        self.api.by = Some(by);
         let done = self.api.perform(call);
         self.api.by = None;
         match done {

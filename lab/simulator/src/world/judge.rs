@@ -34,8 +34,12 @@ pub(crate) struct Judge {
     nodes: BTreeMap<Key, Arc<Node>>,
     slices: Vec<ResourceSlice>,
     classes: Vec<DeviceClass>,
-    /// Pods that nobody of ours has bound, by uid. They are on their nodes before they can be.
-    bound_by_hand: BTreeSet<String>,
+    /// Pods that no scheduler has bound, by uid, and the revision at which another client did. They are on their nodes before they
+    /// can be.
+    bound_by_hand: BTreeMap<String, u64>,
+    /// Pods that lost the devices of a claim through a call that was sent before they were bound by hand: the uids of claim and pod.
+    /// Another client has bound what was not ready to be bound, and the call could not know.
+    overtaken: BTreeSet<(String, String)>,
     /// Which scheduler gave a claim its devices.
     givers: BTreeMap<Key, Option<usize>>,
     pub gangs: GangRecord,
@@ -89,7 +93,8 @@ impl Judge {
             nodes: BTreeMap::new(),
             slices: Vec::new(),
             classes: Vec::new(),
-            bound_by_hand: BTreeSet::new(),
+            bound_by_hand: BTreeMap::new(),
+            overtaken: BTreeSet::new(),
             givers: BTreeMap::new(),
             gangs: GangRecord::default(),
             rules: Rules::default(),
@@ -110,12 +115,13 @@ impl Judge {
             }
             "ResourceClaim" => {
                 let before = keep_in_row(&mut self.claims, made, object);
+                self.end_overtaken(key);
                 let had = before.as_ref().and_then(|claim| claim.status.allocation.as_ref());
                 if had.is_none() {
-                    self.givers.insert(key.clone(), made.by);
+                    self.givers.insert(key.clone(), made.by.map(|by| by.replica));
                 }
                 let mut wrong = self.check_devices();
-                wrong.extend(before.and_then(|before| self.check_prepared(key, &before, prepared)));
+                wrong.extend(before.and_then(|before| self.check_prepared(made, &before, prepared)));
                 wrong.extend(self.check_users());
                 wrong.extend(self.check_rivals());
                 wrong
@@ -192,13 +198,52 @@ impl Judge {
     }
 
     /// A claim does not lose its devices while a node has them prepared.
-    fn check_prepared(&self, key: &Key, before: &ResourceClaim, prepared: &BTreeSet<&str>) -> Option<String> {
+    fn check_prepared(
+        &mut self,
+        made: &Made,
+        before: &ResourceClaim,
+        prepared: &BTreeSet<&str>,
+    ) -> Option<String> {
+        let key = &made.event.key;
         let now = self.claims.iter().find(|claim| is_at(*claim, key));
         let now = now.filter(|now| now.metadata.uid == before.metadata.uid);
         let keeps = now.is_some_and(|now| now.status.allocation == before.status.allocation);
         let loses = before.status.allocation.is_some() && !keeps;
         let is_prepared = prepared.contains(before.metadata.uid.as_str());
-        (loses && is_prepared).then(|| format!("claim {} loses its devices while a node uses them", key.name))
+        if !loses || !is_prepared || self.is_overtaken(made, before) {
+            return None;
+        }
+        Some(format!("claim {} loses its devices while a node uses them", key.name))
+    }
+
+    /// Whether all pods that use a claim on a node were bound by hand after the call was sent that takes its devices away. That the
+    /// claim did not change meanwhile is all that the API can be asked.
+    fn is_overtaken(&mut self, made: &Made, claim: &ResourceClaim) -> bool {
+        let Some(sent) = made.by.map(|by| by.sent) else { return false };
+        let uses =
+            |pod: &&Arc<Pod>| claim.status.reserved_for.iter().any(|user| user.uid == pod.metadata.uid);
+        let users: Vec<&String> = self
+            .pods
+            .values()
+            .filter(|pod| !pod.spec.node_name.is_empty())
+            .filter(uses)
+            .map(|pod| &pod.metadata.uid)
+            .collect();
+        let is_later = |uid: &&String| self.bound_by_hand.get(*uid).is_some_and(|bound| *bound > sent);
+        let are_later = !users.is_empty() && users.iter().all(is_later);
+        if are_later {
+            let pairs = users.into_iter().map(|user| (claim.metadata.uid.clone(), user.clone()));
+            self.overtaken.extend(pairs);
+        }
+        are_later
+    }
+
+    /// A claim that has devices again is judged as all are.
+    fn end_overtaken(&mut self, key: &Key) {
+        let has_devices = |claim: &&ResourceClaim| claim.status.allocation.is_some() && is_at(*claim, key);
+        if let Some(claim) = self.claims.iter().find(has_devices) {
+            self.overtaken.retain(|(uid, _)| *uid != claim.metadata.uid);
+        }
     }
 
     /// Pods that are on a node and have not ended use claims that have devices and are reserved for them.
@@ -206,7 +251,7 @@ impl Judge {
         let on_node = |pod: &&Arc<Pod>| !pod.spec.node_name.is_empty() && !is_over(pod);
         // Who was put there by hand may have to wait for its devices, but does not run without.
         let may_wait =
-            |pod: &Pod| pod.status.phase != "Running" && self.bound_by_hand.contains(&pod.metadata.uid);
+            |pod: &Pod| pod.status.phase != "Running" && self.bound_by_hand.contains_key(&pod.metadata.uid);
         self.pods
             .values()
             .filter(|pod| on_node(pod) && !may_wait(pod))
@@ -225,6 +270,9 @@ impl Judge {
                 wrong.push(format!("pod {name} is on {node}, and its claim {claim_name} is gone"));
                 continue;
             };
+            if self.overtaken.contains(&(claim.metadata.uid.clone(), pod.metadata.uid.clone())) {
+                continue;
+            }
             let Some(allocation) = &claim.status.allocation else {
                 wrong.push(format!("pod {name} is on {node}, and its claim {claim_name} has no devices"));
                 continue;
@@ -262,7 +310,7 @@ impl Judge {
             wrong.push(format!("pod {} is gated and on {node}", key.name));
         }
         if made.by.is_none() {
-            self.bound_by_hand.insert(pod.metadata.uid.clone());
+            self.bound_by_hand.insert(pod.metadata.uid.clone(), made.event.revision());
         } else {
             let is_its = |claim: &&ResourceClaim| {
                 let is_named = claims_of(pod).any(|name| *name == claim.metadata.name);
@@ -273,12 +321,13 @@ impl Judge {
             wrong.extend(self.rules.check_reach(pod));
         }
         // Who knows nothing of a rival, or of somebody who puts pods on nodes, cannot keep room for it.
-        let is_by_hand =
-            |pod: &Arc<Pod>| pod.spec.node_name == *node && self.bound_by_hand.contains(&pod.metadata.uid);
+        let is_by_hand = |pod: &Arc<Pod>| {
+            pod.spec.node_name == *node && self.bound_by_hand.contains_key(&pod.metadata.uid)
+        };
         if !self.rivals && !self.pods.values().any(is_by_hand) {
             wrong.extend(self.check_room(node));
             // Whoever binds a pod by hand answers for what it uses besides others.
-            let others = self.pods.values().filter(|pod| !self.bound_by_hand.contains(&pod.metadata.uid));
+            let others = self.pods.values().filter(|pod| !self.bound_by_hand.contains_key(&pod.metadata.uid));
             wrong.extend(self.rules.check_company(pod, others));
         }
         wrong

@@ -126,6 +126,16 @@ impl Engine {
         !flight.is_cleared() && flight.members.iter().rev().all(is_ready) && self.has_enough(root, flight, 0)
     }
 
+    /// Members have set off, and those whose places failed at once have left again: the others are enough to be bound one day.
+    pub(super) fn check_flight(&self, root: &Root) {
+        let is_enough =
+            |flight: &Flight| flight.is_cleared() || self.has_enough(root, flight, flight.vacant());
+        debug_assert!(
+            self.gangs.flights.get(root).is_none_or(is_enough),
+            "seats are given to enough members of {root:?}"
+        );
+    }
+
     /// Whether a member on its way is being taken back: what is written for it is undone, or has yet to be answered.
     pub(super) fn is_coming_back(&self, uid: &PodUid) -> bool {
         !self.facts.nodes.has_pod(uid) || self.bindings.get(uid).is_some_and(Binding::is_coming_back)

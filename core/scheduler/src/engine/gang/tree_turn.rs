@@ -105,6 +105,7 @@ impl Engine {
                 self.place(now, &pod, choice);
             }
         }
+        self.check_flight(&Root::Composite(root.clone()));
         let is_left = |pod: &&Arc<Pod>| !self.bindings.has(&pod.uid);
         let left: Vec<Arc<Pod>> = pods.iter().filter(is_left).cloned().collect();
         let group = left.first().and_then(|pod| self.facts.groups.gang_of(pod));

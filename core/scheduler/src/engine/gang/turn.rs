@@ -135,6 +135,7 @@ impl Engine {
         for (pod, choice) in seated {
             self.place(now, &pod, choice);
         }
+        self.check_flight(&Root::Group(group.id.clone()));
         let left = self.facts.groups.waiting(&group.id).into_iter().flat_map(|members| members.keys());
         let left: Vec<Arc<Pod>> = left
             .filter(|uid| !self.bindings.has(uid))

@@ -7,9 +7,10 @@ use model::allocation::Allocation;
 use model::claim::ClaimId;
 use model::pod::PodId;
 use scheduler::write::{Consumer, WaitReason, Write, WriteId};
+use scheduling::request::{ApiCall, Verb};
 use serde_json::{Value, json};
 
-use super::super::api::named;
+use super::super::api::{Caller, named};
 use super::super::setup::{Fault, Sabotage, WorldSetup};
 use super::super::shown::Shown;
 use super::super::{Happening, World};
@@ -161,4 +162,48 @@ fn writes_that_met_at_an_object_pause_for_different_times() {
     assert!(different.len() > 3, "{once:?}");
     assert_eq!(once, pauses(7), "a seed has one history");
     assert_ne!(once, pauses(8), "another seed has another");
+}
+
+/// What the judge says when the devices of a claim are taken away by a call while a pod that was bound by hand runs with them: the
+/// call was sent before the pod was bound, or after.
+fn said_of_a_pod_bound_by_hand(is_sent_before: bool) -> Vec<String> {
+    let (mut world, claim) = world();
+    let mut pod = named("v1", "Pod", "user");
+    pod["spec"] = json!({ "containers": [{ "name": "c", "image": "i" }], "schedulerName": "nobody",
+        "resourceClaims": [{ "name": "c", "resourceClaimName": "c" }] });
+    let pod = world.api.create(&pod).expect("a good pod");
+    let user = json!({ "resource": "pods", "name": "user", "uid": pod["metadata"]["uid"] });
+    let with_devices = json!({ "allocation": { "devices": { "results": [] } }, "reservedFor": [user] });
+    let tell = |world: &mut World, kind: &str, name: &str, status: &Value| {
+        let mut object = Value::clone(&world.api.get(kind, "default", name).expect("it is there"));
+        object["status"] = status.clone();
+        world.api.update(kind, object, true).expect("a good status");
+        world.spread();
+    };
+    tell(&mut world, "ResourceClaim", "c", &with_devices);
+    let before = world.api.revision();
+    let body = json!({ "metadata": { "name": "user", "namespace": "default" },
+        "target": { "apiVersion": "v1", "kind": "Node", "name": "node-0" } });
+    let (namespace, name) = ("default".to_owned(), "user".to_owned());
+    let bind =
+        ApiCall { verb: Verb::Create, kind: "Pod", namespace, name, subresource: Some("binding"), body };
+    world.api.perform(&bind).expect("it waits");
+    let sent = if is_sent_before { before } else { world.api.revision() };
+    let machine = world.machines.entry("node-0".to_owned()).or_default();
+    machine.prepared.insert(uid(&claim).to_string());
+    tell(&mut world, "Pod", "user", &json!({ "phase": "Running" }));
+    assert!(world.violations.is_empty(), "{:?}", world.violations);
+
+    world.api.by = Some(Caller { replica: 0, sent });
+    tell(&mut world, "ResourceClaim", "c", &json!({}));
+    world.api.by = None;
+    world.violations
+}
+
+#[test]
+fn a_call_is_excused_if_another_client_bound_the_pod_after_it_was_sent_and_only_then() {
+    assert_eq!(said_of_a_pod_bound_by_hand(true), Vec::<String>::new());
+    let said = said_of_a_pod_bound_by_hand(false);
+    assert!(said.iter().any(|line| line.contains("while a node uses them")), "{said:?}");
+    assert!(said.iter().any(|line| line.contains("has no devices")), "{said:?}");
 }
