@@ -290,6 +290,26 @@ fn a_claim_that_is_made_anew_or_a_volume_that_is_taken_away_ends_the_wait() {
     }
 }
 
+#[test]
+fn a_pod_does_not_wait_for_a_claim_that_lost_the_volume_that_it_had() {
+    for class in ["local", "made"] {
+        let mut world = with_classes(gang_world());
+        world.fact(there(volume("one", 1, &["a"])));
+        world.fact(claim("disk", class, 1));
+        world.add_pod(using("p", &["disk"]));
+        world.settle();
+        assert_eq!(world.engine.placing(), 1, "{class}: {:?}", world.told);
+        // The claim was bound to a volume that is gone by now. That is told late.
+        change(&mut world, "disk", |claim| {
+            claim.volume = Some("former".into());
+            claim.lost = true;
+        });
+        let told = world.told.last().cloned().unwrap_or_default();
+        assert_eq!(told, "p: binding volumes: persistentvolume \"former\" not found", "{class}");
+        assert!(!world.engine.facts().volumes.has_plans(), "{class}");
+    }
+}
+
 fn member(name: &str, claims: &[&str]) -> Pod {
     Pod { group: Some("gang".into()), ..using(name, claims) }
 }
