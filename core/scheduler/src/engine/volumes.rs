@@ -104,6 +104,10 @@ impl Engine {
             let Some(claim) = claim.filter(|claim| claim.uid == plan.claim.uid) else {
                 return Err(VolumeFailure::ClaimGone { claim: id.clone() });
             };
+            // It had a volume that is gone, and never gets another: it is bound to that one. That may be told after the plan was made.
+            if let Some(volume) = claim.volume.as_ref().filter(|_| claim.lost) {
+                return Err(VolumeFailure::VolumeGone { volume: volume.clone() });
+            }
             match &plan.choice {
                 VolumeChoice::Take(name) => {
                     let Some(volume) = self.facts.volumes.volume(name) else {

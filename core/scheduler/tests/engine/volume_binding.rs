@@ -290,6 +290,26 @@ fn a_claim_that_is_made_anew_or_a_volume_that_is_taken_away_ends_the_wait() {
     }
 }
 
+#[test]
+fn a_pod_does_not_wait_for_a_claim_that_lost_the_volume_that_it_had() {
+    for class in ["local", "made"] {
+        let mut world = with_classes(gang_world());
+        world.fact(there(volume("one", 1, &["a"])));
+        world.fact(claim("disk", class, 1));
+        world.add_pod(using("p", &["disk"]));
+        world.settle();
+        assert_eq!(world.engine.placing(), 1, "{class}: {:?}", world.told);
+        // The claim was bound to a volume that is gone by now. That is told late.
+        change(&mut world, "disk", |claim| {
+            claim.volume = Some("former".into());
+            claim.lost = true;
+        });
+        let told = world.told.last().cloned().unwrap_or_default();
+        assert_eq!(told, "p: binding volumes: persistentvolume \"former\" not found", "{class}");
+        assert!(!world.engine.facts().volumes.has_plans(), "{class}");
+    }
+}
+
 fn member(name: &str, claims: &[&str]) -> Pod {
     Pod { group: Some("gang".into()), ..using(name, claims) }
 }
@@ -334,4 +354,39 @@ fn members_of_a_gang_that_share_a_claim_are_where_its_volume_is() {
     join(&mut world, "disk", "made-1");
     world.settle();
     assert_eq!(["m0", "m1"].map(|name| world.node_of(name)), [Some(node.clone()), Some(node)]);
+}
+
+#[test]
+fn no_member_of_a_gang_is_bound_if_another_leaves_a_cordoned_node_once_its_volume_is_bound() {
+    let mut world = with_classes(gang_world());
+    world.fact(group(2, &[]));
+    world.fact(claim("disk", "made", 1));
+    world.add_pod(member("mounts", &["disk"]));
+    world.settle();
+    // There is no room for both on one node.
+    let other = Pod {
+        shape: Arc::new(Shape { ..Shape::clone(&pod("other", 3_950, &[]).shape) }),
+        ..member("other", &[])
+    };
+    world.add_pod(other);
+    world.settle();
+    let node = selected(&world, "disk").expect("a node is selected");
+    assert_eq!((world.engine.placing(), world.node_of("other")), (2, None));
+    let cordon = |unschedulable: bool| {
+        let Change::NodeApplied(mut node) = node_in("r", &node, 4_000) else { unreachable!("a node comes") };
+        node.unschedulable = unschedulable;
+        Change::NodeApplied(node)
+    };
+    world.fact(cordon(true));
+    world.settle();
+    assert_eq!(world.engine.placing(), 2, "its claim is tied to the node: {:?}", world.told);
+    world.fact(there(Volume { available: false, ..volume("made-1", 1, &[&node]) }));
+    join(&mut world, "disk", "made-1");
+    world.settle();
+    assert_eq!((world.node_of("mounts"), world.node_of("other")), (None, None), "{:?}", world.told);
+    world.fact(cordon(false));
+    world.later(20);
+    world.settle();
+    assert_eq!(world.node_of("mounts"), Some(node));
+    assert!(world.node_of("other").is_some(), "{:?}", world.told);
 }

@@ -30,17 +30,19 @@ impl Engine {
         let Some(root) = self.gangs.flights.root_of(uid).cloned() else { return };
         let flight = self.gangs.flights.get(&root).filter(|flight| self.is_whole(&root, flight));
         let Some(flight) = flight else { return };
-        let others: Vec<PodUid> = flight.members.iter().filter(|other| *other != uid).cloned().collect();
-        // All are asked what each was asked when it became ready: a list of claims or another scheduler may have come since.
+        let others = flight.members.iter().filter(|other| *other != uid);
+        let members: Vec<PodUid> = others.chain([uid]).cloned().collect();
+        // All are asked what each was asked when it became ready: a list of claims or another scheduler may have come since. The last
+        // one is asked as well: while its volumes were being bound, it was not asked whether its node is cordoned.
         let unfit: Vec<PodUid> =
-            others.iter().filter(|other| !self.could_be_bound(now, other)).cloned().collect();
+            members.iter().filter(|member| !self.could_be_bound(now, member)).cloned().collect();
         if unfit.is_empty() {
             self.gangs.flights.step(&root, Event::Cleared);
-            others.iter().chain([uid]).for_each(|one| self.go_on(now, one));
+            members.iter().for_each(|one| self.go_on(now, one));
             return;
         }
         // What they had is lost: they see so now.
-        unfit.iter().for_each(|other| self.go_on(now, other));
+        unfit.iter().for_each(|member| self.go_on(now, member));
     }
 
     /// Whether a pod is on its way with a gang of which no member may be bound yet.
