@@ -5,9 +5,12 @@
 //! is asked for while such a write is not answered waits for the answer, and then goes out as one write: of hundreds of pods that
 //! share a claim, each waits for two answers at the most, whatever they are sent on their way by.
 //!
+//! Writes that replace what the one before wrote go out one after the other too, or an old reason could overtake a new one and stay on
+//! the pod: while one is not answered, only the newest of those that are asked for meanwhile waits.
+//!
 //! Invariants: a write knows its owner when it is submitted, so that its answer goes there and nowhere else. A write that is
 //! carried out with another, or later, is settled with that; its owner does not know the difference. Of each claim one write about its
-//! users is under way.
+//! users is under way, and of each pod one note and one nomination.
 
 use std::collections::BTreeMap;
 
@@ -77,6 +80,19 @@ pub(crate) struct Outbox {
     under_way: FxHashMap<WriteId, ClaimUid>,
     /// What waits for the answer, by the uid of the claim.
     behind: FxHashMap<ClaimUid, Vec<Effect>>,
+    /// Writes that replace what was written before, and are not answered.
+    replacing: FxHashMap<WriteId, Replaced>,
+    /// The newest that waits for the answer.
+    newest: FxHashMap<Replaced, Option<(WriteId, Write)>>,
+}
+
+/// What a write replaces, of which so the last counts: by the uid of the pod.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+enum Replaced {
+    /// Why a pod waits.
+    Note(PodUid),
+    /// The node that is made free for a pod.
+    Nomination(PodUid),
 }
 
 impl Outbox {
@@ -126,6 +142,10 @@ impl Outbox {
         if let Some(claim) = self.under_way.remove(&write) {
             self.effects.extend(self.behind.remove(&claim).unwrap_or_default());
         }
+        if let Some(replaced) = self.replacing.remove(&write) {
+            let newest = self.newest.remove(&replaced).flatten();
+            self.effects.extend(newest.map(|(id, write)| Effect::Submit(id, write)));
+        }
         let others = self.merged.remove(&write).unwrap_or_default();
         let all = [write].into_iter().chain(others);
         all.filter_map(|one| Some((one, self.owners.remove(&one)?))).collect()
@@ -140,24 +160,43 @@ impl Outbox {
         std::mem::take(&mut self.effects)
     }
 
-    /// Keeps writes about the users of a claim back while another is not answered.
+    /// Keeps writes back while another is not answered: about the users of a claim, and those that replace what it writes.
     fn hold_back(&mut self) {
         for effect in std::mem::take(&mut self.effects) {
-            let Effect::Submit(id, write) = &effect else {
+            let Effect::Submit(id, write) = effect else {
                 self.effects.push(effect);
                 continue;
             };
-            match users_written(write) {
-                None => self.effects.push(effect),
-                Some(claim) => match self.behind.get_mut(claim) {
-                    Some(behind) => behind.push(effect),
-                    None => {
-                        self.under_way.insert(*id, claim.clone());
-                        self.behind.insert(claim.clone(), Vec::new());
-                        self.effects.push(effect);
-                    }
-                },
+            if let Some(replaced) = replaced_by(&write) {
+                self.hold_back_older(replaced, id, write);
+                continue;
             }
+            let Some(claim) = users_written(&write).cloned() else {
+                self.effects.push(Effect::Submit(id, write));
+                continue;
+            };
+            match self.behind.get_mut(&claim) {
+                Some(behind) => behind.push(Effect::Submit(id, write)),
+                None => {
+                    self.under_way.insert(id, claim.clone());
+                    self.behind.insert(claim, Vec::new());
+                    self.effects.push(Effect::Submit(id, write));
+                }
+            }
+        }
+    }
+
+    /// Sends a write that replaces what was written before, or has it wait for the answer to that; one that waited already is carried out
+    /// with it.
+    fn hold_back_older(&mut self, replaced: Replaced, id: WriteId, write: Write) {
+        let Some(newest) = self.newest.get_mut(&replaced) else {
+            self.newest.insert(replaced.clone(), None);
+            self.replacing.insert(id, replaced);
+            return self.effects.push(Effect::Submit(id, write));
+        };
+        if let Some((older, _)) = newest.replace((id, write)) {
+            let with = self.merged.remove(&older).unwrap_or_default();
+            self.merged.entry(id).or_default().extend([older].into_iter().chain(with));
         }
     }
 
@@ -225,6 +264,15 @@ fn key_of(effect: &Effect) -> Option<(Kind, ClaimId, ClaimUid)> {
 fn users_written(write: &Write) -> Option<&ClaimUid> {
     match write {
         Write::Allocate { uid, .. } | Write::Reserve { uid, .. } | Write::Release { uid, .. } => Some(uid),
+        _ => None,
+    }
+}
+
+/// What a write replaces, if it leaves nothing of it.
+fn replaced_by(write: &Write) -> Option<Replaced> {
+    match write {
+        Write::Note { uid, .. } => Some(Replaced::Note(uid.clone())),
+        Write::Nominate { uid, .. } => Some(Replaced::Nomination(uid.clone())),
         _ => None,
     }
 }
@@ -298,5 +346,37 @@ mod tests {
         assert_eq!(out(&mut outbox), ["5 reserve e"]);
         outbox.settle(WriteId(5));
         assert!(outbox.behind.is_empty() && outbox.under_way.is_empty(), "nothing is left");
+    }
+    fn note(message: &str) -> Write {
+        let (pod, uid) = (model::pod::PodId::default(), "uid-p".into());
+        Write::Note { pod, uid, reason: crate::write::WaitReason::Unschedulable, message: message.to_owned() }
+    }
+
+    /// The messages that go out, with the ids of the writes.
+    fn notes(outbox: &mut Outbox) -> Vec<String> {
+        let told = outbox.take(None).into_iter().map(|effect| match effect {
+            Effect::Submit(id, Write::Note { message, .. }) => format!("{} {message}", id.0),
+            other => panic!("{other:?} is no note"),
+        });
+        told.collect()
+    }
+
+    #[test]
+    fn of_the_notes_on_a_pod_one_is_under_way_and_the_newest_follows() {
+        let mut outbox = Outbox::default();
+        let owner = || Owner::PodNote("uid-p".into());
+        let first = outbox.submit_for(owner(), note("one"));
+        assert_eq!(notes(&mut outbox), ["0 one"]);
+        for message in ["two", "three", "four"] {
+            outbox.submit_for(owner(), note(message));
+            assert_eq!(notes(&mut outbox), [""; 0], "it would overtake the first");
+        }
+        assert_eq!(outbox.settle(first), [(first, owner())]);
+        assert_eq!(notes(&mut outbox), ["3 four"]);
+        let settled = outbox.settle(WriteId(3));
+        assert_eq!(settled.into_iter().map(|(id, _)| id.0).collect::<Vec<_>>(), [3, 2, 1]);
+        assert!(outbox.newest.is_empty() && outbox.replacing.is_empty(), "nothing is left");
+        outbox.submit(note("five"));
+        assert_eq!(notes(&mut outbox), ["4 five"]);
     }
 }
