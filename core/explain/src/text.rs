@@ -20,7 +20,7 @@ impl fmt::Display for PodExplanation {
     fn fmt(&self, out: Out<'_, '_>) -> fmt::Result {
         match self {
             PodExplanation::NotFound(pod) => {
-                writeln!(out, "pod {pod} is on no node and does not wait for this scheduler")
+                writeln!(out, "pod {pod} does not exist, or waits for another scheduler")
             }
             PodExplanation::Gated { pod, gates } => {
                 writeln!(

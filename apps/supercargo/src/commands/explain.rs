@@ -1,7 +1,5 @@
 //! `supercargo explain`: why a pod, a group of pods or a claim waits or is where it is, and what would help.
 
-mod json;
-
 use std::io::{self, Write};
 
 use clap::{Args, ValueEnum};
@@ -12,6 +10,8 @@ use model::claim::ClaimId;
 use model::group::GroupId;
 use model::pod::PodId;
 use model::workload::WorkloadId;
+use scheduling::explanation::to_json;
+use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::state::{Source, State};
@@ -112,14 +112,20 @@ impl Explain {
         match self.output {
             Format::Text => write!(out, "{told}")?,
             Format::Json => {
-                let text = serde_json::to_string_pretty(&json::document(&subject, &told))
-                    .map_err(io::Error::from)?;
+                let text = serde_json::to_string_pretty(&document(&told)).map_err(io::Error::from)?;
                 writeln!(out, "{text}")?;
             }
-            Format::Yaml => out.write_all(yaml::document(&json::document(&subject, &told)).as_bytes())?,
+            Format::Yaml => out.write_all(yaml::document(&document(&told)).as_bytes())?,
         }
         Ok(())
     }
+}
+
+/// An explanation for programs: codes and figures, and all of it as text.
+fn document(told: &Explanation) -> Value {
+    let mut document = to_json(told);
+    document["text"] = told.to_string().into();
+    document
 }
 
 /// What is said of an object that is there, with what its claim says of itself.
