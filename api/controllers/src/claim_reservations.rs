@@ -36,8 +36,8 @@ pub struct Around<'a> {
 pub struct Reservations {
     /// Claims as they are to be, each with one user more.
     pub reserve: Vec<ResourceClaim>,
-    /// The node is to be told to drivers' controllers, because one of them is to give devices.
-    pub negotiate: bool,
+    /// Claims that a driver's controller is to give devices, which is to be told the node for that.
+    pub lacking: Vec<String>,
     /// Claims that no more can use.
     pub full: Vec<String>,
 }
@@ -65,8 +65,9 @@ pub fn reservations(pod: &Pod, around: &Around<'_>) -> Reservations {
             continue;
         }
         if claim.status.allocation.is_none() {
-            needs.negotiate |=
-                around.gates.enabled(Gate::DRAControlPlaneController) && is_theirs(claim, around);
+            if around.gates.enabled(Gate::DRAControlPlaneController) && is_theirs(claim, around) {
+                needs.lacking.push(claim.metadata.name.clone());
+            }
         } else if claim.status.reserved_for.iter().any(|one| one.uid == user.uid) {
             // A group reserves it once for all its members.
         } else if claim.status.reserved_for.len() >= users_max(claim) {
@@ -297,8 +298,8 @@ mod tests {
     fn a_drivers_controller_is_told_the_node_if_there_is_one() {
         let claims = [claim("shared", "nobody", &json!({}))];
         let on = Gates::default().with(Gate::DRAControlPlaneController, true);
-        assert!(needs(&pod("n"), &claims, on).negotiate);
-        assert!(!needs(&pod("n"), &claims, Gates::default()).negotiate);
+        assert_eq!(needs(&pod("n"), &claims, on).lacking, ["shared"]);
+        assert!(needs(&pod("n"), &claims, Gates::default()).lacking.is_empty());
         let Negotiation::Make(made) = negotiation(&pod("n"), None) else { panic!("there is none yet") };
         assert_eq!((made.metadata.name.as_str(), made.spec.selected_node.as_str()), ("p", "n"));
         assert!(made.spec.potential_nodes.is_empty());

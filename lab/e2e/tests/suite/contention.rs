@@ -141,7 +141,11 @@ fn told_or_bound(pod: &Pod) -> &'static str {
 
 /// Every version of pods, claims and contexts that watches tell, by the number at the end of their names.
 #[derive(Clone, Default)]
-struct Versions(Arc<Mutex<BTreeMap<String, BTreeSet<String>>>>);
+struct Versions {
+    told: Arc<Mutex<BTreeMap<String, BTreeSet<String>>>>,
+    /// What else watches say that could make them leave something out.
+    gaps: Arc<Mutex<Vec<String>>>,
+}
 
 impl Versions {
     /// Follows a kind, beginning with what is there, which does not count.
@@ -164,28 +168,41 @@ impl Versions {
                         versions.add::<K>(&object, how(&object));
                     }
                     Watched::Deleted(object) => versions.add::<K>(&object, "deleted"),
-                    _ => {}
+                    Watched::Vanished(gone) => {
+                        versions.note(format!("{} {} has vanished", K::KIND, gone.name));
+                    }
+                    Watched::Unreadable { object, why } => {
+                        versions.note(format!("{} {} cannot be read: {why}", K::KIND, object.name));
+                    }
+                    Watched::Interrupted { why, .. } => {
+                        versions.note(format!("the watch of {} was interrupted: {why}", K::KIND));
+                    }
+                    Watched::Applied(_) | Watched::Synced { .. } | Watched::Progressed { .. } => {}
                 }
             }
         }))
+    }
+
+    fn note(&self, gap: String) {
+        self.gaps.lock().push(gap);
     }
 
     fn add<K: Kind>(&self, object: &K, how: &str) {
         let metadata = object.metadata();
         let number = metadata.name.rsplit('-').next().unwrap_or_default().to_owned();
         let version = format!("{} {how} {}", K::KIND, metadata.resource_version);
-        self.0.lock().entry(number).or_default().insert(version);
+        self.told.lock().entry(number).or_default().insert(version);
     }
 
     /// How often something was done to objects of a kind.
     fn count<K: Kind>(&self, how: &str) -> usize {
         let begins = format!("{} {how} ", K::KIND);
-        self.0.lock().values().flatten().filter(|version| version.starts_with(&begins)).count()
+        self.told.lock().values().flatten().filter(|version| version.starts_with(&begins)).count()
     }
 
     /// All writes that are not told to people only, and those about the pod with the most.
     fn most(&self) -> (usize, Vec<String>) {
-        let versions = self.0.lock();
+        let versions = self.told.lock();
         let writes = versions.values().map(|all| {
             let counted = all.iter().filter(|version| !version.contains(TOLD));
             counted.cloned().collect::<Vec<_>>()
@@ -195,11 +212,29 @@ impl Versions {
         (all, writes.into_iter().max_by_key(Vec::len).unwrap_or_default())
     }
 
+    /// What is left of a kind of which there is one object for each number: those that watches do not tell as deleted, or tell so more
+    /// than once, with all that is told about that number, and what the server has.
+    async fn left<K: Kind>(&self, cluster: &Cluster) -> Result<String> {
+        let there: Vec<K> = cluster.list().await?;
+        let deleted = format!("{} deleted ", K::KIND);
+        let mut told = format!("the server has {} of {}\n", there.len(), K::KIND);
+        for object in &there {
+            told.push_str(&format!("  {}\n", object.write_value()));
+        }
+        for (number, all) in self.told.lock().iter() {
+            if all.iter().filter(|version| version.starts_with(&deleted)).count() != 1 {
+                told.push_str(&format!("  {number}: {all:?}\n"));
+            }
+        }
+        told.push_str(&format!("the watches said besides {:#?}\n", self.gaps.lock()));
+        Ok(told)
+    }
+
     /// Waits until watches have told of all objects as they are.
     async fn told<K: Kind>(&self, cluster: &Cluster) -> Result<()> {
         let there: Vec<K> = cluster.list().await?;
         until("watches have told of everything", async || {
-            let versions = self.0.lock();
+            let versions = self.told.lock();
             let is_told = |object: &K| {
                 let end = format!(" {}", object.metadata().resource_version);
                 versions.values().flatten().any(|version| version.ends_with(&end))
@@ -243,10 +278,13 @@ async fn compete(cluster: &Cluster, drivers: &[&'static str]) -> Result<()> {
     }
     let pods: Vec<Pod> = cluster.list().await?;
     let took = began.elapsed();
-    until("nothing is negotiated any more", async || {
+    let over = until("nothing is negotiated any more", async || {
         Ok((versions.count::<PodSchedulingContext>("deleted") == PODS).then_some(()))
-    })
-    .await?;
+    });
+    if let Err(late) = over.await {
+        let left = versions.left::<PodSchedulingContext>(cluster).await?;
+        return Err(late.context(format!("{left}the scheduler had trouble with {:?}", worker.troubles())));
+    }
     versions.told::<Pod>(cluster).await?;
     versions.told::<ResourceClaim>(cluster).await?;
     watches.iter().for_each(JoinHandle::abort);
