@@ -133,7 +133,7 @@ impl PlayedCluster {
                 },
                 gates: self.gates,
             };
-            if !claim_reservations::reservations(&pod, &around).negotiate {
+            if claim_reservations::reservations(&pod, &around).lacking.is_empty() {
                 continue;
             }
             let known = contexts.iter().find(|one| is_at(*one, namespace, &pod.metadata.name));
