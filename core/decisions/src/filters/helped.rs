@@ -10,7 +10,7 @@ use crate::filters::settings::FilterSettings;
 use crate::filters::spread::is_counted;
 use crate::values::filter_set::Filter;
 
-/// Whether a waiting pod may be let in by a pod on a node that was like this before, or is new there.
+/// Whether a pod on a node may help a waiting pod to be placed, given what that pod was like before; none if it is new there.
 #[must_use]
 pub fn is_helped(
     shape: &Shape,

@@ -186,7 +186,7 @@ pub(super) fn act(api: &mut Api, setup: &WorldSetup, dice: &mut Dice, told: &mut
     }
 }
 
-/// Somebody does something with what came later than the rest: beside what is done anyway.
+/// A user changes one of the extra objects, in addition to the usual changes.
 pub(super) fn act_apart(api: &mut Api, setup: &WorldSetup, aside: &Dice, told: &mut dyn FnMut(&str, &str)) {
     if setup.has(Extra::NodeTaints) {
         node_taints::act_beside(api, setup.nodes, aside, told);

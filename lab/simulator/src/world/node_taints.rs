@@ -42,7 +42,7 @@ pub(super) fn are_in(seed: u64) -> bool {
     dice(seed).below(3) == 0
 }
 
-/// Somebody taints a node, or takes a taint off. Few taints are there at the same time, so that pods have somewhere to go.
+/// A user taints a node or removes a taint. Few taints exist at the same time, so that pods have nodes to go to.
 pub(super) fn act(api: &mut Api, nodes: usize, dice: &mut Dice, told: &mut dyn FnMut(&str, &str)) {
     let has = |api: &Api, (name, key): (&str, &str)| {
         let node = api.get("Node", "", name);

@@ -8,7 +8,7 @@ use crate::engine::Engine;
 use crate::write::{Consumer, GroupUser};
 
 impl Engine {
-    /// What uses a claim of a pod: the pod, or its group in its stead.
+    /// The consumer of a claim of a pod: the pod, or its group instead of the pod.
     pub(crate) fn consumer(&self, pod: &Pod, claim: &ClaimId) -> Consumer {
         let group = self
             .facts

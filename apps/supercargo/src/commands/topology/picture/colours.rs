@@ -23,7 +23,7 @@ text { font-family: sans-serif; fill: #202124; font-size: 12px }
 .mark { fill: #ffffff }
 </style>";
 
-/// Colours that can be told apart, also without seeing red and green as different.
+/// Colours that differ for people with and without red-green colour blindness.
 const PALETTE: [&str; 8] =
     ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#7b5ea7", "#a6761d", "#1b5e5a"];
 
