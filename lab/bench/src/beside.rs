@@ -1,6 +1,6 @@
 //! Pods that are easy to place beside claims and gangs that are hard to decide, without any API: how long the former wait.
 //!
-//! Time is what the engine takes. Pods come in bursts, as they do when people scale something up, and each is
+//! Time is what the engine takes on a processor. Pods come in bursts, as they do when people scale something up, and each is
 //! decided when its binding is asked for. What is hard is tried again whenever the engine does so by itself, and is considered on
 //! another thread, as a live scheduler does.
 
@@ -17,6 +17,7 @@ use model::timestamp::Timestamp;
 use scheduler::engine::{ConsiderationId, ConsiderationOutcome, Effect, Engine, Input};
 use scheduler::write::{Write, WriteOutcome};
 
+use crate::clock::worked;
 use crate::random::Random;
 use crate::schedule::{NOW, node, pod};
 use crate::turns::{gang_of, hard, hard_claim, tight, wanting};
@@ -172,7 +173,9 @@ impl Beside {
                 anyhow::ensure!(next < self.bursts || lanes.open > 0, "{} pods have no node", came.len());
                 // Nothing is to be done but what other threads do.
                 let most = if next < self.bursts { due - clock } else { 10_000.0 };
-                let waited = timed(|| input = lanes.next(most));
+                let began = Instant::now();
+                input = lanes.next(most);
+                let waited = began.elapsed().as_secs_f64() * 1e3;
                 clock = if input.is_some() { clock + waited } else { clock + most };
             }
             let Some(input) = input else { continue };
@@ -232,9 +235,9 @@ fn at_ms(clock: f64) -> Timestamp {
 }
 
 fn timed(work: impl FnOnce()) -> f64 {
-    let began = Instant::now();
+    let began = worked();
     work();
-    began.elapsed().as_secs_f64() * 1e3
+    (worked() - began).as_secs_f64() * 1e3
 }
 
 /// Carries out what was asked for. A pod goes once it is bound, so that there is always room.

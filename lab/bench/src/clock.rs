@@ -1,13 +1,14 @@
 //! How long this thread has worked.
 
-use std::fs;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// Time on a processor, where the system tells it, so that a busy machine does not spoil a measurement; otherwise the
-/// time on the wall.
+use rustix::time::{ClockId, clock_gettime};
+
+/// Time on a processor, so that a busy machine does not spoil a measurement.
 pub(crate) fn worked() -> Duration {
-    on_processor().unwrap_or_else(passed)
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }
 
 /// How long work takes that is done in so many lanes: with several of them the time on a processor would be that of one thread.
@@ -19,11 +20,6 @@ pub(crate) fn clock(lanes: u32) -> fn() -> Duration {
 fn passed() -> Duration {
     static BEGAN: OnceLock<Instant> = OnceLock::new();
     BEGAN.get_or_init(Instant::now).elapsed()
-}
-
-fn on_processor() -> Option<Duration> {
-    let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
 }
 
 #[cfg(test)]
