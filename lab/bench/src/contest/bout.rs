@@ -148,8 +148,11 @@ async fn rest(scheduler: &mut AtWork) -> anyhow::Result<Used> {
 }
 
 /// A watch that shows pods that have a node.
-struct Watched {
+struct Watched<'a> {
+    place: &'a Place,
     lines: caller::Lines,
+    /// What the API server has told so far.
+    revision: String,
 }
 
 /// What a watch has shown.
@@ -160,37 +163,51 @@ struct Seen {
     times: Option<(Instant, Instant)>,
 }
 
-async fn watch(place: &Place, work: &Work) -> anyhow::Result<Watched> {
-    let pods = format!("/api/v1/namespaces/{NAMESPACE}/pods");
-    let mut caller = Caller::connect(place).await?;
-    let list: Value = serde_json::from_slice(&ask(&mut caller, &pods).await?)?;
+async fn watch<'a>(place: &'a Place, work: &Work) -> anyhow::Result<Watched<'a>> {
+    let list: Value = serde_json::from_slice(&ask(&mut Caller::connect(place).await?, &pods()).await?)?;
     let made = list["items"].as_array().map_or(0, Vec::len);
     ensure!(made == work.pods, "{} pods were made, and {made} are there", work.pods);
-    let revision = list["metadata"]["resourceVersion"].as_str().context("a list has a revision")?;
-    let path = format!("{pods}?watch=1&fieldSelector=spec.nodeName!%3D&resourceVersion={revision}");
-    let lines = caller.lines(&path).await?;
-    ensure!(lines.code() == 200, "the watch was answered with {}", lines.code());
-    Ok(Watched { lines })
+    let revision = list["metadata"]["resourceVersion"].as_str().context("a list has a revision")?.to_owned();
+    let lines = watch_from(place, &revision).await?;
+    Ok(Watched { place, lines, revision })
 }
 
-impl Watched {
+fn pods() -> String {
+    format!("/api/v1/namespaces/{NAMESPACE}/pods")
+}
+
+async fn watch_from(place: &Place, revision: &str) -> anyhow::Result<caller::Lines> {
+    let path = format!("{}?watch=1&fieldSelector=spec.nodeName!%3D&resourceVersion={revision}", pods());
+    let lines = Caller::connect(place).await?.lines(&path).await?;
+    ensure!(lines.code() == 200, "the watch was answered with {}", lines.code());
+    Ok(lines)
+}
+
+impl Watched<'_> {
     /// Looks until so many pods have a node, or it is over.
     async fn until(mut self, pods: usize, deadline: Instant) -> anyhow::Result<Seen> {
         let mut seen = Seen::default();
-        while seen.placements.len() < pods {
+        while seen.placements.len() < pods && Instant::now() < deadline {
             let left = deadline.saturating_duration_since(Instant::now());
             let Ok(line) = timeout(left, self.lines.line()).await else { break };
-            let Some(line) = line? else { bail!("the watch has ended") };
+            let Some(line) = line? else {
+                // A server that is busy closes a watch whose reader falls behind, and remembers what came after.
+                self.lines = watch_from(self.place, &self.revision).await?;
+                continue;
+            };
             let pod: Value = serde_json::from_slice(&line)?;
             let pod = &pod["object"];
             let number = |name: &Value| name.as_str()?.rsplit('-').next()?.parse().ok();
-            let (Some(pod), Some(node)) =
-                (number(&pod["metadata"]["name"]), number(&pod["spec"]["nodeName"]))
-            else {
+            let (Some(name), Some(node), Some(revision)) = (
+                number(&pod["metadata"]["name"]),
+                number(&pod["spec"]["nodeName"]),
+                pod["metadata"]["resourceVersion"].as_str(),
+            ) else {
                 bail!("the watch said {}", String::from_utf8_lossy(&line));
             };
+            revision.clone_into(&mut self.revision);
             let now = Instant::now();
-            if seen.placements.insert(pod, node).is_none() {
+            if seen.placements.insert(name, node).is_none() {
                 seen.times = Some((seen.times.map_or(now, |(first, _)| first), now));
             }
         }
