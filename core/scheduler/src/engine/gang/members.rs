@@ -184,8 +184,7 @@ impl Engine {
         self.queue.apply(&key, priority, is_held_back, now);
         if is_held_back {
             self.gangs.gated.add(&key, now);
-            let members: Vec<PodUid> = members.keys().cloned().collect();
-            self.suspect_all(&members);
+            self.suspect_members([id]);
             self.close_seats(now, id, GangFell::MemberHeldBack);
         } else {
             self.gangs.gated.remove(&key);

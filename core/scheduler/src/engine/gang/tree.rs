@@ -4,7 +4,6 @@
 
 use cluster::groups::{Key, Root};
 use model::group::GroupId;
-use model::identity::PodUid;
 use model::timestamp::Timestamp;
 
 use crate::engine::Engine;
@@ -29,9 +28,7 @@ impl Engine {
         self.queue.apply(&key, priority, is_held_back, now);
         if is_held_back {
             self.gangs.gated.add(&key, now);
-            let waiting = leaves.iter().filter_map(|leaf| self.facts.groups.waiting(leaf));
-            let members: Vec<PodUid> = waiting.flat_map(|members| members.keys().cloned()).collect();
-            self.suspect_all(&members);
+            self.suspect_members(&leaves);
         } else {
             self.gangs.gated.remove(&key);
         }

@@ -5,7 +5,7 @@
 //! that is not.
 
 use gates::Gate;
-use model::identity::PodUid;
+use model::group::GroupId;
 use model::pod::Pod;
 
 use crate::engine::Engine;
@@ -13,18 +13,27 @@ use crate::engine::Engine;
 impl Engine {
     /// Takes note of a pod that may be held back.
     pub(crate) fn suspect(&mut self, pod: &Pod) {
-        if !pod.claims.is_empty() && self.settings.gates.enabled(Gate::DRAControlPlaneController) {
+        if !pod.claims.is_empty() && self.may_negotiate() {
             self.negotiations.suspects.insert(pod.uid.clone());
         }
     }
 
-    /// The same for all of these.
-    pub(crate) fn suspect_all<'u>(&mut self, uids: impl IntoIterator<Item = &'u PodUid>) {
-        for uid in uids {
-            if let Some(pod) = self.facts.waiting.get(uid).cloned() {
-                self.suspect(&pod);
-            }
+    /// The same for all members of these groups. It is asked for with each member of a gang that comes or goes, so that gangs of
+    /// thousands cost nothing where no driver's controller can have given them anything.
+    pub(crate) fn suspect_members<'g>(&mut self, groups: impl IntoIterator<Item = &'g GroupId>) {
+        if !self.may_negotiate() {
+            return;
         }
+        for group in groups {
+            let uids = self.facts.groups.waiting(group).into_iter().flat_map(|members| members.keys());
+            let pods =
+                uids.filter_map(|uid| self.facts.waiting.get(uid)).filter(|pod| !pod.claims.is_empty());
+            self.negotiations.suspects.extend(pods.map(|pod| pod.uid.clone()));
+        }
+    }
+
+    fn may_negotiate(&self) -> bool {
+        self.settings.gates.enabled(Gate::DRAControlPlaneController)
     }
 
     /// Asks back what pods have that are held back.
