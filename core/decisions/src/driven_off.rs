@@ -14,6 +14,7 @@ use model::pod::Shape;
 
 use crate::filters::{Filter, FilterSettings, tolerates, unschedulable};
 use crate::values::not_bound::DrivenOff;
+use crate::values::reason::TaintedDevice;
 
 /// What drives a pod off its node, if something does.
 #[must_use]
@@ -39,9 +40,10 @@ pub fn off_node(
     Some(DrivenOff::NodeTainted { node: name.clone(), taint })
 }
 
-/// A device of a claim with a taint by which pods are evicted, and that its request does not bear.
+/// A device of a claim with a taint by which pods are evicted, and that its request does not bear. No pod goes to a node with such a
+/// device: neither one that is on its way there, nor one whose claim has the device from before.
 #[must_use]
-pub fn off_devices(facts: &Facts, gates: &Gates, claim: &ClaimId) -> Option<DrivenOff> {
+pub fn off_devices(facts: &Facts, gates: &Gates, claim: &ClaimId) -> Option<TaintedDevice> {
     if !gates.enabled(Gate::DRADeviceTaints) {
         return None;
     }
@@ -50,6 +52,6 @@ pub fn off_devices(facts: &Facts, gates: &Gates, claim: &ClaimId) -> Option<Driv
         let mut taints = device.taints.iter().filter(|taint| taint.effect == TaintEffect::NoExecute);
         let taint = taints.find(|taint| !held.tolerations.iter().any(|one| one.bears(taint)))?;
         let (claim, device) = (claim.clone(), held.device.clone());
-        Some(DrivenOff::DeviceTainted { claim, device, taint: taint.clone() })
+        Some(TaintedDevice { claim, device, key: taint.key.clone(), value: taint.value.clone() })
     })
 }

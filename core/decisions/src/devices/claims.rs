@@ -6,6 +6,7 @@ use model::identity::{ConsumerUid, NodeName};
 use model::pod::{ClaimSource, Pod};
 
 use crate::cycle::Cycle;
+use crate::driven_off::off_devices;
 use crate::giving_back::Why;
 use crate::profile::Profile;
 use crate::values::filter_set::Filter;
@@ -63,20 +64,11 @@ impl Cycle<'_> {
             if self.underway.is_given_up(&id) {
                 return Err(refused(ClaimReason::BeingDeallocated(id)));
             }
-            let broken = || {
-                let why = self.readiness().will_not_be_ready(self.now, &id, profile)?;
-                Some((ClaimReason::NotReady(Box::new(why)), Why::NotReady))
-            };
-            let is_kept = || !self.gives_back(Why::LostClash, &id, pod);
-            let clash = || {
-                let clash = self.facts.clash(&id, false).filter(|_| !is_kept())?;
-                Some((ClaimReason::clash(&id, clash), Why::LostClash))
-            };
             // What a pod on its node has there it keeps, as it is: the node may use it by now.
             let may_use =
                 |node: &NodeName| state.reserved_for.contains(&user) && self.facts.may_use_at(&id, node);
             let is_its_own = pod.node.as_ref().is_some_and(may_use);
-            if !is_its_own && let Some((reason, why)) = broken().or_else(clash) {
+            if !is_its_own && let Some((reason, why)) = self.spoiled(&id, pod, profile) {
                 let mut refusal = refused(reason);
                 let one = InTheWay { claim: id.clone(), uid: state.uid.clone(), remedy: Remedy::Deallocate };
                 refusal.in_the_way = self.gives_back(why, &id, pod).then_some(one);
@@ -102,6 +94,21 @@ impl Cycle<'_> {
             if is_settled { &mut claims.settled } else { &mut claims.open }.push(state.clone());
         }
         Ok(claims)
+    }
+
+    /// What makes the devices that a claim has useless to a pod, and why it gives them back then.
+    fn spoiled(&self, id: &ClaimId, pod: &Pod, profile: &Profile) -> Option<(ClaimReason, Why)> {
+        if let Some(why) = self.readiness().will_not_be_ready(self.now, id, profile) {
+            return Some((ClaimReason::NotReady(Box::new(why)), Why::NotReady));
+        }
+        // One that is on its node has the devices that are there, and is evicted.
+        let is_free = pod.node.is_none();
+        let tainted = is_free.then(|| off_devices(&self.facts, &self.settings.gates, id)).flatten();
+        if let Some(tainted) = tainted {
+            return Some((ClaimReason::Tainted(Box::new(tainted)), Why::NotReady));
+        }
+        let clash = self.facts.clash(id, false).filter(|_| self.gives_back(Why::LostClash, id, pod))?;
+        Some((ClaimReason::clash(id, clash), Why::LostClash))
     }
 
     /// The claims of a pod that are to be negotiated about; none also if the pod cannot use one of its claims.

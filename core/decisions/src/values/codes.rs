@@ -109,6 +109,7 @@ codes! { ClaimReason, CLAIMS:
     BeingAllocated(_) => "ClaimAllocating",
     BeingDeallocated(_) => "ClaimDeallocating",
     NotReady(_) => "DevicesNotReady",
+    Tainted(_) => "DeviceTainted",
     Clash(_) => "DeviceClash",
     Full { .. } => "ClaimTooManyConsumers",
     FullWithGroup { .. } => "ClaimTooManyConsumersInGroup",

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use model::claim::ClaimId;
-use model::device::{DeviceId, Taint};
 use model::identity::NodeName;
 use model::node::NodeTaint;
 use model::volume::VolumeClaimId;
 
 use crate::values::binding_part::BindingPart;
 use crate::values::not_ready::{ClaimLost, NotReady};
-use crate::values::reason::ClaimReason;
+use crate::values::reason::{ClaimReason, TaintedDevice};
 
 /// Why a pod is not bound.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -118,12 +117,5 @@ pub enum DrivenOff {
         taint: NodeTaint,
     },
     /// A device has such a taint.
-    DeviceTainted {
-        /// The claim that has it.
-        claim: ClaimId,
-        /// The device.
-        device: DeviceId,
-        /// The taint.
-        taint: Taint,
-    },
+    DeviceTainted(TaintedDevice),
 }

@@ -175,6 +175,8 @@ pub enum ClaimReason {
     BeingDeallocated(ClaimId),
     /// The claim's devices will not become ready.
     NotReady(Box<NotReady>),
+    /// A device of the claim has a taint by which pods are evicted.
+    Tainted(Box<TaintedDevice>),
     /// A device of the claim was given to another claim as well.
     Clash(Box<DeviceClash>),
     /// The claim has as many consumers as there may be.
@@ -208,6 +210,19 @@ pub enum ClaimReason {
         /// The driver.
         driver: Arc<str>,
     },
+}
+
+/// A device of a claim with a taint by which pods are evicted.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct TaintedDevice {
+    /// The claim.
+    pub claim: ClaimId,
+    /// The device.
+    pub device: DeviceId,
+    /// What is wrong with it: the key of the taint.
+    pub key: Arc<str>,
+    /// More about it, or nothing: the value of the taint.
+    pub value: Arc<str>,
 }
 
 /// A device that two claims have.
@@ -281,6 +296,10 @@ impl ClaimReason {
             ClaimReason::NotCreated { .. } | ClaimReason::SourceUnknown { .. } => Wakes::NONE,
             ClaimReason::Clash(clash) => changed(&[&clash.claim, &clash.rival]),
             ClaimReason::NotReady(why) => changed(&[why.claim()]),
+            ClaimReason::Tainted(tainted) => {
+                let driver = Object::Driver(tainted.device.driver.clone());
+                changed(&[&tainted.claim]).or(Wake::Slice.of([driver]))
+            }
             ClaimReason::ExtendedLeft(claim)
             | ClaimReason::NotFound(claim)
             | ClaimReason::Deleting(claim)

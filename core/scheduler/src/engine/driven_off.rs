@@ -7,6 +7,7 @@ use decisions::giving_back::Why;
 use decisions::not_bound::DrivenOff;
 use decisions::not_bound::NotBound;
 use decisions::readiness::ReadyOutcome;
+use decisions::reason::TaintedDevice;
 use model::device::{Device, PoolId, TaintEffect};
 use model::identity::{NodeName, PodUid};
 use model::node::Node;
@@ -19,7 +20,7 @@ impl Engine {
     /// Takes a pod back that may not go to its node any more, or not with its devices. Of a gang it alone is placed anew if there
     /// is another place for it.
     pub(super) fn drive_off(&mut self, now: Timestamp, uid: &PodUid, why: DrivenOff) {
-        if let DrivenOff::DeviceTainted { claim, .. } = &why {
+        if let DrivenOff::DeviceTainted(TaintedDevice { claim, .. }) = &why {
             let waited = self.bindings.get(uid).and_then(Binding::waited);
             if let Some(waited) = &waited {
                 self.tell_devices(now, uid, ReadyOutcome::Error, (&waited.claims, Some(waited)));

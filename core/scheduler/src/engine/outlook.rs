@@ -193,7 +193,8 @@ impl Engine {
         let claims = || binding.pod.claim_ids().chain(self.written_claims(binding));
         let off_devices =
             || claims().find_map(|id| driven_off::off_devices(&self.facts, &self.settings.gates, &id));
-        off_node.or_else(|| off_devices().filter(|_| filters.has(Filter::Devices)))
+        let off_devices = || off_devices().filter(|_| filters.has(Filter::Devices));
+        off_node.or_else(|| off_devices().map(DrivenOff::DeviceTainted))
     }
 
     /// Why a pod on its way cannot use a claim where it is to go: since that was decided, the claim lost its devices and got

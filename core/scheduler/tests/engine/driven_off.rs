@@ -12,7 +12,7 @@ use model::pod::{NodeToleration, Pod, Resources, Shape, TolerationOperator};
 use scheduler::write::Write;
 
 use crate::readying::{attach, fabric, told};
-use crate::world::{World, claim, claim_id, gpu_class, node, pod, world};
+use crate::world::{World, claim, claim_id, gpu_class, gpus, node, pod, world};
 
 /// A pod that waits on node `a` for its device, and another node with a device.
 fn waiting(pod: Pod) -> World {
@@ -173,4 +173,60 @@ fn a_claim_that_tolerates_the_taint_keeps_its_device() {
     world.settle();
     assert_eq!(world.node_of("one").as_deref(), Some("a"));
     assert_eq!(world.claims[&claim_id("t")].reserved_for.len(), 1);
+}
+
+/// A pod on node `a` with the device of a claim, which gets a taint, and then another pod with the same claim.
+fn sharing_a_tainted_device() -> World {
+    let mut world = world();
+    let facts = [gpu_class(), node("a", 4_000), gpus("a", &["a-0"]), node("b", 3_000), gpus("b", &["b-0"])];
+    facts.into_iter().for_each(|change| world.fact(change));
+    world.add_claim(claim("c"));
+    world.add_pod(pod("one", 100, &["c"]));
+    world.settle();
+    assert_eq!((world.node_of("one").as_deref(), world.devices_of("c")), (Some("a"), vec!["a-0".to_owned()]));
+    world.fact(with_device_taint("a", &["a-0"], &TaintEffect::NoExecute));
+    world.add_pod(pod("two", 100, &["c"]));
+    world
+}
+
+#[test]
+fn a_claim_whose_device_drives_pods_off_is_not_reserved_for_another() {
+    let mut world = sharing_a_tainted_device();
+    for _ in 0..5 {
+        world.turn();
+        let reserves = |(_, write): &(_, Write)| matches!(write, Write::Reserve { .. });
+        assert!(!world.open.iter().any(reserves), "{:?}", world.open);
+        world.carry_out();
+        world.later(20);
+    }
+    let message = "claim default/c: device gpu.example.com/a/a-0 has the taint hot:NoExecute, and the claim does not tolerate it";
+    assert_eq!(told(&world, message), 1, "it sleeps: {:?}", world.told);
+    world.let_go("one");
+    world.settle();
+    assert_eq!((world.node_of("two").as_deref(), world.devices_of("c")), (Some("b"), vec!["b-0".to_owned()]));
+}
+
+#[test]
+fn a_pod_whose_claim_has_a_tainted_device_goes_there_when_the_taint_is_gone() {
+    let mut world = sharing_a_tainted_device();
+    world.settle();
+    assert_eq!(world.node_of("two"), None);
+    world.fact(gpus("a", &["a-0"]));
+    world.later(2);
+    world.settle();
+    assert_eq!(world.node_of("two").as_deref(), Some("a"));
+}
+
+#[test]
+fn a_claim_that_has_a_tainted_device_and_no_user_gives_it_back_for_its_pod() {
+    let mut world = sharing_a_tainted_device();
+    world.settle();
+    let mut state = world.claims[&claim_id("c")].clone();
+    state.reserved_for.clear();
+    world.remove_pod("one");
+    world.add_claim(state);
+    world.settle();
+    world.later(2);
+    world.settle();
+    assert_eq!((world.node_of("two").as_deref(), world.devices_of("c")), (Some("b"), vec!["b-0".to_owned()]));
 }

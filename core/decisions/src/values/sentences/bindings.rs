@@ -6,6 +6,7 @@ use std::fmt::Display;
 use super::Out;
 use crate::values::binding_part::BindingPart;
 use crate::values::not_bound::{DrivenOff, GangFell, NotBound, VolumeFailure};
+use crate::values::reason::TaintedDevice;
 
 impl Display for NotBound {
     fn fmt(&self, out: Out<'_, '_>) -> fmt::Result {
@@ -91,15 +92,15 @@ impl Display for DrivenOff {
                 write_value(out, &taint.value)?;
                 out.write_str(":NoExecute before the pod was bound, and the pod does not tolerate it")
             }
-            DrivenOff::DeviceTainted { claim, device, taint } => {
-                write!(out, "claim {claim}: device {device} got the taint {}", taint.key)?;
-                write_value(out, &taint.value)?;
+            DrivenOff::DeviceTainted(TaintedDevice { claim, device, key, value }) => {
+                write!(out, "claim {claim}: device {device} got the taint {key}")?;
+                write_value(out, value)?;
                 out.write_str(":NoExecute before the pod was bound, and the claim does not tolerate it")
             }
         }
     }
 }
 
-fn write_value(out: Out<'_, '_>, value: &str) -> fmt::Result {
+pub(super) fn write_value(out: Out<'_, '_>, value: &str) -> fmt::Result {
     if value.is_empty() { Ok(()) } else { write!(out, "={value}") }
 }

@@ -6,8 +6,9 @@ use std::fmt::Display;
 use model::claim::ClaimId;
 
 use super::Out;
+use super::bindings::write_value;
 use crate::values::not_ready::ClaimLost;
-use crate::values::reason::{ClaimReason, DeviceClash};
+use crate::values::reason::{ClaimReason, DeviceClash, TaintedDevice};
 
 impl Display for ClaimReason {
     fn fmt(&self, out: Out<'_, '_>) -> fmt::Result {
@@ -31,6 +32,12 @@ impl Display for ClaimReason {
                 write!(out, "resource claim {claim} is in the process of being deallocated")
             }
             ClaimReason::NotReady(why) => why.fmt(out),
+            ClaimReason::Tainted(tainted) => {
+                let TaintedDevice { claim, device, key, value } = &**tainted;
+                write!(out, "claim {claim}: device {device} has the taint {key}")?;
+                write_value(out, value)?;
+                out.write_str(":NoExecute, and the claim does not tolerate it")
+            }
             ClaimReason::Clash(clash) => clash.fmt(out),
             ClaimReason::Full { claim, consumers } => {
                 write!(out, "{} has {consumers} consumers, the most there may be", named(claim))
