@@ -82,6 +82,8 @@ fn all_is_well_in_worlds_of_seeds_that_went_wrong_once() {
         .for_each(|seed| drop(all_is_well(seed..seed + 1)));
     // A claim that pods used got a tainted device, and was reserved for another pod and released again, for ever.
     all_is_well(4_018_148..4_018_149);
+    // A pod of a tree that had room slept, as others of the tree were placed and some had none.
+    all_is_well(500_639..500_640);
 }
 
 #[test]

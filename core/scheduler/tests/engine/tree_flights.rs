@@ -1,7 +1,9 @@
 //! Trees of groups on their way: enough groups with enough pods are bound together, whatever becomes of others meanwhile.
 
+use std::sync::Arc;
+
 use cluster::change::{Change, GroupChange};
-use model::pod::Pod;
+use model::pod::{LabelSelector, Pod, PodTerm, Shape};
 use scheduler::engine::Engine;
 use scheduler::write::Write;
 
@@ -136,4 +138,33 @@ fn a_tree_gives_back_devices_that_failed_before_the_scheduler_began() {
     assert_eq!(world.engine.readying(), 1, "{:?}", world.told);
     let preparation = world.claims[&claim_id("c")].preparation.as_ref().expect("it has devices");
     assert!(preparation.devices[0].failed.is_none(), "it got them anew: {preparation:?}");
+}
+
+#[test]
+fn members_that_have_room_are_placed_though_others_of_the_tree_have_none() {
+    let mut world = zones();
+    world.fact(tree("t", 2, None, None));
+    world.fact(leaf("x", 1, None, "t"));
+    world.fact(leaf("y", 1, None, "t"));
+    world.add_pod(Pod { node: Some("z0-r0-a".into()), ..member("y", "y0", &[]) });
+    // One is too large, and two would be alone in their zones, of which there are two. The group of the others has enough without them.
+    world.add_pod(member("x", "x0", &[]));
+    world.add_pod(Pod { group: Some("x".into()), ..pod("x9", 9_000, &[]) });
+    world.add_pod(member("y", "y1", &[]));
+    for name in ["y2", "y3"] {
+        let mut lonely = member("y", name, &[]);
+        let apart = PodTerm {
+            selector: LabelSelector::All(Vec::new()),
+            namespaces: vec!["default".into()],
+            namespace_selector: None,
+            key: "zone".into(),
+        };
+        lonely.shape = Arc::new(Shape { apart: vec![apart], ..Shape::clone(&lonely.shape) });
+        world.add_pod(lonely);
+    }
+    world.settle();
+    world.later(20);
+    world.settle();
+    assert!(world.node_of("x0").is_some() && world.node_of("y1").is_some(), "{:?}", world.told);
+    assert_eq!(world.node_of("x9"), None);
 }

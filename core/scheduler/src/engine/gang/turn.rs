@@ -151,8 +151,10 @@ impl Engine {
             return;
         }
         let terms = self.facts.groups.terms(&group.id);
-        if terms.is_some_and(|terms| terms.levels.iter().any(|term| term.rank.is_some())) {
-            // They may be placed where a wish is not granted, now that the others have their seats.
+        let has_wishes = terms.is_some_and(|terms| terms.levels.iter().any(|term| term.rank.is_some()));
+        if has_wishes || matches!(key, Key::Tree(_)) {
+            // They may be placed where a wish is not granted, now that the others have their seats. In a tree that does not fit as a
+            // whole, seats were looked for only for those who have to have some, and for more where that was quick.
             return self.queue.put_back(key, Failure::Failed, now);
         }
         let (wakes_on, filters) = (self.cycle().helps(group, left, None), FilterSet::default());
@@ -166,11 +168,9 @@ impl Engine {
         }
     }
 
-    /// Whether devices failed for one of a gang or of its tree before, which no member gets while enough of them can do without.
+    /// Whether devices failed for one of a gang before, which no member gets while enough of them can do without.
     fn has_shunned_together(&self, id: &GroupId) -> bool {
-        let root = self.facts.groups.root_or_self(id);
-        let leaves = self.facts.groups.leaves_of(&root);
-        let mut waiting = leaves.iter().filter_map(|leaf| self.facts.groups.waiting(leaf)).flatten();
+        let mut waiting = self.facts.groups.waiting(id).into_iter().flatten();
         waiting.any(|(uid, _)| self.plans.has_shunned(uid))
     }
 
