@@ -22,10 +22,12 @@ fn pods_get_what_all_drivers_would_give_and_nothing_is_kept_in_vain() {
 #[test]
 fn all_is_well_in_negotiations_of_seeds_that_went_wrong_once() {
     // In most of these a pod waited that could have had all that it wanted.
-    let waits = [701_246, 703_310, 706_691, 800_627, 1_067_948, 1_095_285, 1_229_217];
+    let waits = [701_246, 703_310, 706_691, 800_627, 1_067_948, 1_095_285, 1_229_217, 4_001_487, 4_007_812];
     // Here a pod has to preempt others where all drivers would give it what it wants.
     let preempts = [146, 167, 309, 385, 391, 415, 523, 562, 588];
-    for seed in waits.into_iter().chain(preempts) {
+    // Here a round in which nothing can be had begins just before the world is judged.
+    let ends = [600_588];
+    for seed in waits.into_iter().chain(preempts).chain(ends) {
         let wrong = bargain(seed, Sabotage::None, false).violations.join("\n  ");
         assert!(wrong.is_empty(), "seed {seed}: {wrong}\n{}", rebargain_command(seed));
     }

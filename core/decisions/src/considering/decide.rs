@@ -13,7 +13,7 @@ use crate::considering::question::{
 use crate::considering::situation::Situation;
 use crate::cycle::Cycle;
 use crate::filters::{Filter, FilterSet};
-use crate::gang::{GangRefusal, Party, STEPS_MAX, Tried, importance};
+use crate::gang::{GangRefusal, Party, STEPS_MAX, Sought, Tried, Way, importance};
 use crate::values::miss::Miss;
 use crate::values::wake::Wakes;
 
@@ -107,16 +107,46 @@ impl Situation<'_> {
         let tried = cycle.tried();
         drop(cycle);
         let seats = match found {
-            Ok((_, seated)) => SeatsVerdict::Seats { in_the_way: sought.in_the_way, seated, lifted },
-            Err(_) if self.is_cut() => return None,
-            Err(miss) => {
-                let helps =
-                    |cycle: &mut Cycle<'_>, miss: &Miss| cycle.helps(group, members, Some((&sought, miss)));
-                let (refusal, way) = self.no_seats(Party::Gang(&sought), members, miss, helps)?;
-                SeatsVerdict::NoSeats(Box::new(NoSeats { sought: PartySought::Gang(sought), refusal, way }))
+            Ok((domain, seated)) => {
+                let drawn = self.cycle().drawn_besides(&sought, &domain, &seated);
+                let way = match drawn {
+                    Some(drawn) => self.way_to_drawn(drawn, group, members)?,
+                    None => None,
+                };
+                let found = || SeatsVerdict::Seats { in_the_way: sought.in_the_way, seated, lifted };
+                way.map_or_else(found, SeatsVerdict::NoSeats)
             }
+            Err(_) if self.is_cut() => return None,
+            Err(miss) => SeatsVerdict::NoSeats(self.no_gang_seats(sought, group, members, miss)?),
         };
         Some(GangVerdict { tried, seats })
+    }
+
+    /// Seats on nodes that were drawn for members, if pods can be preempted there.
+    fn way_to_drawn(
+        &mut self,
+        drawn: Sought,
+        group: &Arc<Group>,
+        members: &[Arc<Pod>],
+    ) -> Option<Option<Box<NoSeats>>> {
+        let mut cycle = self.cycle_below(importance(group, members));
+        let found = cycle.find_seats_anew(Party::Gang(&drawn), members, STEPS_MAX);
+        drop(cycle);
+        let Err(miss) = found else { return Some(None) };
+        let none = self.no_gang_seats(drawn, group, members, miss)?;
+        Some(Some(none).filter(|none| matches!(none.way, Clearing::Pods(Way::Found(_) | Way::Coming(_)))))
+    }
+
+    fn no_gang_seats(
+        &mut self,
+        sought: Sought,
+        group: &Arc<Group>,
+        members: &[Arc<Pod>],
+        miss: Miss,
+    ) -> Option<Box<NoSeats>> {
+        let helps = |cycle: &mut Cycle<'_>, miss: &Miss| cycle.helps(group, members, Some((&sought, miss)));
+        let (refusal, way) = self.no_seats(Party::Gang(&sought), members, miss, helps)?;
+        Some(Box::new(NoSeats { sought: PartySought::Gang(sought), refusal, way }))
     }
 
     fn decide_tree(&mut self, root: &Root, members: &[Arc<Pod>]) -> Option<GangVerdict> {

@@ -13,7 +13,7 @@ use crate::values::filter_set::{Filter, FilterSet};
 use crate::values::in_the_way::InTheWay;
 use crate::values::node_refusal::NodeRefusal;
 use crate::values::pod_claims::PodClaims;
-use crate::values::reason::{ClaimReason, DeviceReason, Reason};
+use crate::values::reason::{ClaimReason, Reason};
 use crate::values::renaming::Renaming;
 use crate::values::wake::Wakes;
 
@@ -128,19 +128,10 @@ impl PodRefusal {
         matches!(&self.everywhere, Some(Reason::Claim(ClaimReason::BeingAllocated(_))))
     }
 
-    /// Whether some node would do, but there are no devices for a claim of the pod on it, or a claim has its devices elsewhere.
+    /// Whether the pod waits for others, and not for what becomes of a claim of its own in a moment.
     #[must_use]
-    pub fn lacks_devices(&self) -> bool {
-        self.reasons.keys().any(|reason| {
-            let Reason::Devices(why) = reason else { return false };
-            matches!(
-                why,
-                DeviceReason::Insufficient
-                    | DeviceReason::ExcludedByDriver
-                    | DeviceReason::ExcludedByClass
-                    | DeviceReason::ClaimElsewhere
-            )
-        })
+    pub fn is_up_to_others(&self) -> bool {
+        self.everywhere.as_ref().is_none_or(|reason| !reason.is_passing())
     }
 
     /// The claim that has to give up its devices for the pod.

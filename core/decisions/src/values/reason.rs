@@ -328,11 +328,16 @@ impl ClaimReason {
 }
 
 impl Reason {
-    /// Whether a claim of the pod can be used only when other pods leave it.
-    #[must_use]
-    pub fn is_up_to_other_pods(&self) -> bool {
+    /// Whether it is over with the answer to a write that is under way, or of a driver that is to take devices back.
+    pub(crate) fn is_passing(&self) -> bool {
         let Reason::Claim(reason) = self else { return false };
-        matches!(reason, ClaimReason::NotShareable(_) | ClaimReason::Full { .. } | ClaimReason::PartOfNode(_))
+        matches!(
+            reason,
+            ClaimReason::ExtendedBeingMade
+                | ClaimReason::BeingAllocated(_)
+                | ClaimReason::BeingDeallocated(_)
+                | ClaimReason::MustBeReallocated(_)
+        )
     }
 
     /// The same reason for a pod whose claims ask for the same.

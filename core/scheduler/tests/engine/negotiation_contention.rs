@@ -382,6 +382,64 @@ fn what_a_driver_gave_where_pods_are_to_be_preempted_is_kept_if_it_gives_nothing
     assert_eq!(world.node_of("p").as_deref(), Some("a"));
 }
 
+#[test]
+fn what_one_driver_gave_is_given_back_where_another_gives_nothing_and_pods_would_have_to_go() {
+    let mut world = negotiating();
+    world.fact(class("other", "nic.example.com", None));
+    for (name, at) in [("x", "a"), ("y", "b")] {
+        world.fact(node(at, 1_000));
+        world.add_pod(Pod { node: Some(at.into()), ..pod(name, 900, &[]) });
+    }
+    world.add_claim(lent("own"));
+    world.add_claim(wanting("nic", "other"));
+    world.add_pod(Pod { priority: 10, ..pod("p", 500, &["own", "nic"]) });
+    world.settle();
+    ["own", "nic"].iter().for_each(|entry| world.answer("p", entry, &[]));
+    world.settle();
+    world.later(2);
+    world.settle();
+    let first = world.selected("p").expect("drivers are asked about a node").to_owned();
+    world.answer("p", "nic", &[&first]);
+    world.give("own", DRIVER, Some(&first), &["p"]);
+    world.settle();
+    assert!(world.claims[&claim_id("own")].control.leaving, "the other node could be had: {:?}", world.told);
+    world.change_claim("own", |state| state.reserved_for.clear());
+    world.take_back("own");
+    world.later(15);
+    world.settle();
+    let second = world.selected("p").expect("drivers are asked about the other node").to_owned();
+    assert_ne!(first, second);
+    world.give("own", DRIVER, Some(&second), &["p"]);
+    world.give("nic", "nic.example.com", Some(&second), &["p"]);
+    for _ in 0..2 {
+        world.later(2);
+        world.settle();
+    }
+    assert_eq!(world.node_of("p"), Some(second), "{:?}", world.told);
+}
+
+#[test]
+fn a_pod_that_waits_for_room_on_its_node_keeps_nothing_that_drivers_gave() {
+    let mut world = negotiating();
+    world.fact(node("a", 1_000));
+    world.add_claim(lent("own"));
+    world.give("own", DRIVER, None, &[]);
+    world.add_pod(Pod { node: Some("a".into()), ..pod("x", 900, &[]) });
+    world.add_pod(pod("p", 500, &["own"]));
+    world.settle();
+    assert!(world.claims[&claim_id("own")].control.leaving, "others could have it: {:?}", world.told);
+    world.take_back("own");
+    world.settle();
+    let written = world.revision;
+    world.later(30);
+    world.settle();
+    assert_eq!(world.revision, written, "it is quiet");
+    world.remove_pod("x");
+    world.later(15);
+    world.settle();
+    assert_eq!(world.selected("p"), Some("a"), "it is asked for again when there is room");
+}
+
 /// A claim that was given devices on node a at once, for good, and one that is negotiated about. Unimportant pods fill nodes a and c, and
 /// b has room.
 fn tied_to_a_full_node() -> World {

@@ -5,6 +5,7 @@ use cluster::change::{Change, GroupChange};
 use decisions::settings::Settings;
 use gates::{Gate, Gates};
 use model::group::{Composite, Disruption, Group};
+use model::node::NodeSelector;
 use model::pod::Pod;
 use scheduler::engine::Engine;
 
@@ -149,6 +150,61 @@ fn another_node_is_tried_for_members_together_before_anybody_goes() {
         world.later(15);
         world.settle();
         assert_eq!(nodes(&world), second.map(Some), "{form:?}: {:?}", world.told);
+    }
+}
+
+/// A driver that has two devices on node a and one on node b gives, refuses and takes back.
+fn serve(world: &mut World) {
+    let names = ["q", "p", "p-too"];
+    for name in names {
+        if world.claims[&claim_id(name)].control.leaving {
+            world.take_back(name);
+            world.change_claim(name, |state| state.reserved_for.clear());
+        }
+    }
+    for (pod, claims) in [("q", &names[..1]), ("p", &names[1..])] {
+        if world.claims[&claim_id(claims[0])].allocation.is_some() || world.node_of(pod).is_some() {
+            continue;
+        }
+        let is_at = |name: &str, node: &str| {
+            let allocation = world.claims[&claim_id(name)].allocation.as_ref();
+            allocation.is_some_and(|given| given.nodes == Some(NodeSelector::only(&node.into())))
+        };
+        let left = |(node, room): (&'static str, usize)| {
+            let taken = names.iter().filter(|name| is_at(name, node)).count();
+            (taken + claims.len() > room).then_some(node)
+        };
+        let full: Vec<&str> = [("a", 2), ("b", 1)].into_iter().filter_map(left).collect();
+        match world.selected(pod).map(str::to_owned) {
+            Some(node) if !full.contains(&&*node) => {
+                claims.iter().for_each(|name| world.give(name, DRIVER, Some(&node), &[pod]));
+            }
+            _ => claims.iter().for_each(|name| world.answer(pod, name, &full)),
+        }
+    }
+}
+
+#[test]
+fn members_get_nodes_apart_before_long_though_fewer_pods_go_for_them_together() {
+    for full in [&[("y", "b")][..], &[("x", "a"), ("y", "b")]] {
+        let mut world = empty();
+        for (name, node) in full {
+            world.add_pod(running(name, 0, node, 900));
+        }
+        world.fact(applied(gang("urgent", 2, 10, Disruption::default())));
+        for (name, claims) in [("p", &["p", "p-too"][..]), ("q", &["q"])] {
+            claims.iter().for_each(|claim| world.add_claim(lent(claim)));
+            world.add_pod(member_of("urgent", 10, pod(name, 400, claims)));
+        }
+        world.settle();
+        for _ in 0..60 {
+            serve(&mut world);
+            world.settle();
+            world.later(2);
+            world.settle();
+        }
+        let apart = ["a", "b"].map(|node| Some(node.to_owned()));
+        assert_eq!(nodes(&world), apart, "{full:?}: {:?}", world.told);
     }
 }
 

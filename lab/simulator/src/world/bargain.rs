@@ -67,6 +67,7 @@ pub fn bargain(seed: u64, sabotage: Sabotage, keep_lines: bool) -> Report {
     world.market = Some(market);
     world.agenda.after(300, Happening::Bargain);
     world.go_on();
+    world.await_rounds();
     if world.violations.is_empty() {
         world.check_bargain();
     }

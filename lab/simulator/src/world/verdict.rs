@@ -19,6 +19,9 @@ use super::node_taints::{keeps_off, taints_of};
 use super::ranks::has_cpu;
 use super::{World, workload};
 
+/// How long a round of negotiation takes at most when nothing goes wrong.
+const ROUND_ENDS_MS: i64 = 10_000;
+
 /// Everything that matters, as the API has it.
 struct Scene<'s> {
     claims: &'s [Arc<ResourceClaim>],
@@ -43,6 +46,28 @@ struct Party<'s> {
 }
 
 impl World {
+    /// A round of negotiation about what cannot be had may have begun at the very end: pods that have rested for long ask again. It is
+    /// soon over, as nothing goes wrong, and then nothing is kept that was given in vain.
+    pub(super) fn await_rounds(&mut self) {
+        for _ in 0..ROUND_ENDS_MS / 100 {
+            if self.violations.is_empty() && self.is_anything_kept_in_vain() {
+                self.end = self.end.map(|end| end + 100);
+                self.go_on();
+            }
+        }
+    }
+
+    fn is_anything_kept_in_vain(&mut self) -> bool {
+        let Some(market) = self.market.take() else { return false };
+        let claims: Vec<Arc<ResourceClaim>> = all(&mut self.api, "ResourceClaim");
+        let pods: Vec<Arc<Pod>> = all(&mut self.api, "Pod");
+        let scene =
+            Scene { claims: &claims, pods: &pods, market: &market, nodes: &[], cpu: Quantity::default() };
+        let is_anything = claims.iter().any(|claim| scene.is_kept_in_vain(claim));
+        self.market = Some(market);
+        is_anything
+    }
+
     /// Whether every pod has what it could have, and nobody has what nobody uses.
     pub(super) fn check_bargain(&mut self) {
         let Some(market) = self.market.take() else { return };
@@ -58,23 +83,9 @@ impl World {
                 self.violations.push(format!("{name} waits, and could have all that it wants on {nodes:?}"));
             }
         }
-        for claim in &claims {
-            let is_there = |uid: &str| pods.iter().any(|pod| pod.metadata.uid == uid && !is_over(pod));
-            let users = &claim.status.reserved_for;
-            let is_used = !users.is_empty() && users.iter().all(|user| is_there(&user.uid));
-            let is_silent =
-                market.silent.is_some_and(|at| market.traders[at].name == control::controller(claim));
-            let may_be_kept = match control::controller(claim).is_empty() {
-                // Its driver never hears that it is to take it back.
-                _ if is_silent => true,
-                // A card of ours is kept for the pod that wants it.
-                true => claim.status.allocation.is_none() || pods.iter().any(|pod| names(pod, claim)),
-                false => control::is_immediate(claim),
-            };
-            if !is_used && !may_be_kept {
-                let name = &claim.metadata.name;
-                self.violations.push(format!("claim {name} has something, and nobody uses it"));
-            }
+        for claim in claims.iter().filter(|claim| scene.is_kept_in_vain(claim)) {
+            let name = &claim.metadata.name;
+            self.violations.push(format!("claim {name} has something, and nobody uses it"));
         }
         let is_bound = |name: &str| {
             pods.iter().find(|pod| pod.metadata.name == name).is_none_or(|pod| !pod.spec.node_name.is_empty())
@@ -143,6 +154,23 @@ impl<'s> Scene<'s> {
         };
         let found = ways.into_iter().find(will_do)?;
         Some(found.into_iter().map(|(_, node)| node).collect())
+    }
+
+    /// Whether a claim has something that is of use to nobody.
+    fn is_kept_in_vain(&self, claim: &ResourceClaim) -> bool {
+        let Scene { pods, market, .. } = self;
+        let is_there = |uid: &str| pods.iter().any(|pod| pod.metadata.uid == uid && !is_over(pod));
+        let users = &claim.status.reserved_for;
+        let is_used = !users.is_empty() && users.iter().all(|user| is_there(&user.uid));
+        let is_silent = market.silent.is_some_and(|at| market.traders[at].name == control::controller(claim));
+        let may_be_kept = match control::controller(claim).is_empty() {
+            // Its driver never hears that it is to take it back.
+            _ if is_silent => true,
+            // A card of ours is kept for the pod that wants it.
+            true => claim.status.allocation.is_none() || pods.iter().any(|pod| names(pod, claim)),
+            false => control::is_immediate(claim),
+        };
+        !is_used && !may_be_kept
     }
 
     /// Whether somebody on a node uses a claim.

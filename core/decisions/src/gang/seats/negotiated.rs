@@ -1,15 +1,19 @@
 //! The nodes and domains that are asked about for a gang whose claims drivers' controllers give devices.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use model::identity::NodeName;
+use model::identity::{NodeName, PodUid};
 use model::node::Node;
 use model::pod::Pod;
-use placement::Domain;
+use placement::{Domain, DomainName};
 
 use crate::cycle::Cycle;
 use crate::filters::node_of;
+use crate::gang::answer::seats::Seated;
+use crate::gang::members::member::Member;
+use crate::gang::seats::sought::Sought;
+use crate::values::choice::Choice;
 use crate::values::lot::mix;
 use crate::values::pod_claims::PodClaims;
 
@@ -62,6 +66,33 @@ impl Cycle<'_> {
         let lot = mix(&[&*pod.uid, lot_name(domain), &failed.to_string()]);
         let node = nodes.get((lot % nodes.len().max(1) as u64) as usize)?;
         Some(node.name.clone())
+    }
+
+    /// The same gang with members that have to be on the nodes of a domain which are selected for them or drawn for this round, if these
+    /// are not the seats that were found. That no pod has to go for the seats that were found does not make them better: they may be the
+    /// ones that drivers refused in the rounds before.
+    pub(crate) fn drawn_besides(
+        &self,
+        sought: &Sought,
+        domain: &DomainName,
+        seated: &Seated,
+    ) -> Option<Sought> {
+        let domain = sought.domains.iter().find(|one| one.name == *domain)?;
+        let lot = |member: &Member| self.by_lot(&member.pod, &member.claims, domain);
+        sought.cast.members().find_map(lot)?;
+        let drawn = |member: &Member| self.selected_for(&member.pod).cloned().or_else(|| lot(member));
+        let seats: BTreeMap<&PodUid, &Choice> =
+            seated.iter().map(|(pod, choice)| (&pod.uid, choice)).collect();
+        let is_elsewhere = |member: &Member| {
+            let choice = seats.get(&member.pod.uid).filter(|choice| choice.negotiation.is_some());
+            choice.is_some_and(|choice| drawn(member).is_some_and(|node| node != choice.node))
+        };
+        let is_other = sought.cast.members().any(is_elsewhere);
+        is_other.then(|| Sought {
+            cast: sought.cast.staying(drawn),
+            domains: vec![domain.clone()],
+            ..sought.clone()
+        })
     }
 }
 

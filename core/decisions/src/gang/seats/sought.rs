@@ -11,7 +11,7 @@ use crate::profile::Profile;
 use crate::values::in_the_way::InTheWay;
 
 /// What a gang looks for.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Sought {
     /// Its group.
     pub group: Arc<Group>,

@@ -84,7 +84,7 @@ impl Engine {
     }
 
     /// What drivers' controllers gave to these pods alone is asked back, and nothing is chosen for the others any more.
-    pub(super) fn give_back_all(&mut self, pods: &[Arc<Pod>]) {
+    pub(crate) fn give_back_all(&mut self, pods: &[Arc<Pod>]) {
         for pod in pods {
             let is_asked = self.give_back_given(pod);
             let known = self.facts.context(pod).filter(|known| known.selected.is_some());
@@ -99,7 +99,7 @@ impl Engine {
     }
 
     /// What drivers' controllers gave to a pod alone is asked back. Says whether there is something.
-    pub(crate) fn give_back_given(&mut self, pod: &Pod) -> bool {
+    fn give_back_given(&mut self, pod: &Pod) -> bool {
         let mut is_asked = false;
         for id in pod.claim_ids() {
             let Some(state) = self.facts.claims.get(&id).cloned() else { continue };

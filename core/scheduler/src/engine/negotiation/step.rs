@@ -6,7 +6,6 @@ use cluster::groups::Key;
 use decisions::in_the_way::InTheWay;
 use decisions::negotiation::{Openings, Pending, Say, unanswered};
 use decisions::pod::PodRefusal;
-use decisions::reason::Reason;
 use decisions::underway::Underway as _;
 use decisions::wake::{Wake, Wakes};
 use model::identity::NodeName;
@@ -75,10 +74,6 @@ impl Engine {
             self.plans.rounds.leave(&Key::from(&**pod));
         } else {
             self.plans.rounds.fail(&Key::from(&**pod), now, self.settings.patience);
-        }
-        // While it waits for other pods to leave a claim, drivers could give what it has to others.
-        if pod.node.is_none() && refusal.everywhere().is_some_and(Reason::is_up_to_other_pods) {
-            self.give_back_all(std::slice::from_ref(pod));
         }
     }
 

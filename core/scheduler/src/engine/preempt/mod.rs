@@ -99,9 +99,10 @@ impl Engine {
                 is_free_already = victims.iter().all(|victim| self.facts.nodes.pod(&victim.uid).is_none());
             }
         }
-        if !is_room_made && refusal.lacks_devices() {
-            // While it waits for these, drivers could give to others what it has of theirs.
-            self.give_back_given(pod);
+        if !is_room_made && refusal.is_up_to_others() {
+            // While it waits for them, drivers could give to others what it has of theirs; and that may be all that keeps it off a
+            // node where other pods can be preempted.
+            self.give_back_all(std::slice::from_ref(pod));
         }
         // If room is being made, it is known what the pod waits for.
         let failure = if is_room_made { Failure::Refused(wakes) } else { failure(refusal, wakes) };
