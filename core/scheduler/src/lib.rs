@@ -10,5 +10,6 @@ pub mod news;
 pub mod outbox;
 mod pacing;
 pub mod queue;
+pub mod reasons;
 mod rivals;
 pub mod write;

@@ -12,6 +12,8 @@ use model::identity::{ClaimUid, ConsumerUid, GroupUid, NodeName, PodUid};
 use model::pod::{PodId, Together};
 use model::volume::VolumeClaimId;
 
+use crate::reasons;
+
 /// Tells writes apart.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct WriteId(pub u64);
@@ -382,6 +384,21 @@ pub enum WaitReason {
     Undecided,
     /// It has a node, and waits there for binding conditions of its devices.
     DevicesPending,
+}
+
+impl WaitReason {
+    /// The reason of the condition.
+    #[must_use]
+    pub fn code(self) -> &'static str {
+        let reason = match self {
+            WaitReason::Unschedulable => reasons::UNSCHEDULABLE,
+            WaitReason::SchedulerError => reasons::SCHEDULER_ERROR,
+            WaitReason::Negotiating => reasons::WAITING_FOR_RESOURCE_DRIVER,
+            WaitReason::Undecided => reasons::SCHEDULING_IN_PROGRESS,
+            WaitReason::DevicesPending => reasons::BINDING_CONDITIONS_PENDING,
+        };
+        reason.name
+    }
 }
 
 /// What became of a write. It is told when it is certain: while a call has no answer, its delivery reads
