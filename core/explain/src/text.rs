@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use decisions::event_reasons::WAITING_FOR_RESOURCE_DRIVER;
 use decisions::pod::Nearest;
 use decisions::reason::Reason;
 
@@ -43,7 +44,10 @@ impl fmt::Display for WaitingPod {
     fn fmt(&self, out: Out<'_, '_>) -> fmt::Result {
         match self {
             WaitingPod::Fits { pod, node } => {
-                writeln!(out, "pod {pod} fits on node {node}; it waits for its turn")
+                writeln!(out, "pod {pod} fits on node {node}; it is in the scheduling queue")
+            }
+            WaitingPod::AwaitsDrivers { pod, wait } => {
+                writeln!(out, "{wait}\npod {pod} waits: {}", WAITING_FOR_RESOURCE_DRIVER.name)
             }
             WaitingPod::Undecided { pod } => {
                 writeln!(

@@ -10,6 +10,5 @@ pub mod news;
 pub mod outbox;
 mod pacing;
 pub mod queue;
-pub mod reasons;
 mod rivals;
 pub mod write;

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use decisions::event_reasons as reasons;
 pub use decisions::extended::RequestMapping;
 pub use decisions::footprint::ClaimFootprint;
 use model::allocation::Allocation;
@@ -11,8 +12,6 @@ use model::group::{GroupId, GroupName};
 use model::identity::{ClaimUid, ConsumerUid, GroupUid, NodeName, PodUid};
 use model::pod::{PodId, Together};
 use model::volume::VolumeClaimId;
-
-use crate::reasons;
 
 /// Tells writes apart.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

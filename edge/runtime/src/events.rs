@@ -1,6 +1,10 @@
 //! Announcements of the engine as events of the API.
 
 use client::Report;
+use decisions::event_reasons::{
+    BINDING_CONDITIONS_PENDING, FAILED_SCHEDULING, GANG_RELEASED, POD_GROUP_IGNORED, PREEMPTED, SCHEDULED,
+    WAITING_FOR_RESOURCE_DRIVER,
+};
 use model::group::{GroupId, GroupName, Grouping};
 use model::pod::Pod;
 use model::workload::Replica;
@@ -11,10 +15,6 @@ use objects::scheduling::pod_group::PodGroup;
 use objects::supercargo::workload::Workload;
 use scheduler::engine::Announcement;
 use scheduler::news::{GangNews, GangOutcome};
-use scheduler::reasons::{
-    BINDING_CONDITIONS_PENDING, FAILED_SCHEDULING, GANG_RELEASED, POD_GROUP_IGNORED, PREEMPTED, SCHEDULED,
-    WAITING_FOR_RESOURCE_DRIVER,
-};
 
 /// What an event says of an announcement, if there is one for it.
 pub(crate) fn report(announcement: &Announcement) -> Option<Report> {

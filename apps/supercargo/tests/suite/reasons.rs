@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
+use decisions::event_reasons;
 use decisions::reason::Reason;
 use explain::{Constraint, Edit};
 use inventory::devices::DeviceState;
@@ -41,7 +42,7 @@ fn section(page: &mut String, title: &str, about: &str, codes: &[Code]) {
 fn page() -> String {
     let mut page = HEAD.to_owned();
     let about = "`SchedulingGated` is set by the API server.";
-    section(&mut page, "Events and conditions of pods", about, &scheduler::reasons::ALL);
+    section(&mut page, "Events and conditions of pods", about, &event_reasons::ALL);
     for (title, codes) in Reason::catalogue() {
         section(&mut page, title, "", &codes);
     }
