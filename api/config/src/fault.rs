@@ -7,9 +7,9 @@ use std::fmt;
 use gates::Gate;
 use model::duration::NotADuration;
 use schema::Path;
+use schema::yaml::tree::Place;
 use thiserror::Error;
 
-use crate::tree::Place;
 use crate::{Plugin, Point};
 
 /// A configuration that cannot be used.

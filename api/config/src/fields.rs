@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::nearest::nearest;
+use schema::yaml::tree::{KeyedNode, Node, Place, Value};
 use schema::{Path, names};
 
 use crate::fault::{Faults, Problem};
-use crate::tree::{KeyedNode, Node, Place, Value};
 
 /// A value, its path, and the place where mistakes in it are told. This is where the value is or, for lists and maps,
 /// which begin on a later line, where the name of the field is.

@@ -17,7 +17,6 @@ mod profile;
 mod read;
 mod render;
 mod settings;
-mod tree;
 
 pub use args::{
     AddedAffinity, Args, BindingFailurePolicy, DefaultConstraint, DefaultConstraints, DefaultPreemption,
@@ -29,5 +28,5 @@ pub use merge::Plugins;
 pub use plugin::Plugin;
 pub use point::Point;
 pub use profile::Profile;
+pub use schema::yaml::tree::Place;
 pub use settings::{Backoff, Client, LeaderElection, Profiling, SchedulerSettings};
-pub use tree::Place;

@@ -2,11 +2,11 @@
 
 use gates::Gates;
 use schema::Path;
+use schema::yaml::tree::{self, Value};
 
 use crate::fault::{BadConfig, Faults, Problem};
 use crate::fields::{Fields, Item};
-use crate::tree::Value;
-use crate::{Backoff, Client, LeaderElection, Profiling, SchedulerSettings, extenders, profile, tree};
+use crate::{Backoff, Client, LeaderElection, Profiling, SchedulerSettings, extenders, profile};
 
 pub(crate) const API_VERSION: &str = "kubescheduler.config.k8s.io/v1";
 pub(crate) const KIND: &str = "KubeSchedulerConfiguration";

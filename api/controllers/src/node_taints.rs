@@ -49,7 +49,8 @@ fn patience(tolerations: &[Toleration], taint: &Taint, compares: bool) -> Option
     }
 }
 
-fn bears(toleration: &Toleration, taint: &Taint, compares: bool) -> bool {
+/// Whether a toleration covers a taint.
+pub fn bears(toleration: &Toleration, taint: &Taint, compares: bool) -> bool {
     convert::toleration_operator(&toleration.operator).covers(&toleration.value, &taint.value, compares)
         && (toleration.key.is_empty() || toleration.key == taint.key)
         && (toleration.effect.is_empty() || toleration.effect == taint.effect)

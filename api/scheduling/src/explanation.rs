@@ -2,6 +2,7 @@
 //!
 //! Codes stay the same in all versions, and so do the names of fields. Sentences, in fields called `message`, may change.
 
+use decisions::event_reasons::{BINDING_CONDITIONS_PENDING, WAITING_FOR_RESOURCE_DRIVER};
 use decisions::node_refusal::{NodeRefusal, Shortage};
 use decisions::pod::Nearest;
 use decisions::reason::{Reason, Rule};
@@ -40,6 +41,13 @@ fn of_pod(pod: &PodExplanation) -> Value {
         ),
         PodExplanation::Waiting(WaitingPod::Fits { pod, node }) => {
             with(standing(pod, "Fits"), "node", &**node)
+        }
+        PodExplanation::Waiting(WaitingPod::AwaitsDrivers { pod, wait }) => {
+            let object = with(standing(pod, "Waiting"), "message", wait.to_string());
+            let object = with(object, "reasons", vec![WAITING_FOR_RESOURCE_DRIVER.name]);
+            let drivers: Vec<Value> = wait.drivers().iter().map(|driver| (&**driver).into()).collect();
+            let node = wait.node.as_ref().map(|node| Value::from(&**node));
+            with(with(object, "node", node), "drivers", drivers)
         }
         PodExplanation::Waiting(WaitingPod::Undecided { pod }) => standing(pod, "Undecided"),
         PodExplanation::Waiting(WaitingPod::Refused(refused)) => {
@@ -183,6 +191,13 @@ fn of_placed(object: Value, placed: &PlacedPod) -> Value {
     };
     let object = with(object, "node", &*placed.node);
     let object = with(object, "onItsWay", placed.on_its_way);
+    let object = match &placed.pending {
+        None => object,
+        Some(pending) => {
+            let object = with(object, "message", pending.to_string());
+            with(object, "reasons", vec![BINDING_CONDITIONS_PENDING.name])
+        }
+    };
     let object = with(object, "candidates", placed.candidates);
     let object = with(object, "own", placed.scores.as_ref().map(scores));
     let object = with(object, "others", placed.others.iter().map(scores).collect::<Vec<_>>());

@@ -8,14 +8,14 @@ use objects::scheduling::pod_group::PodGroup;
 use scheduler::write::GroupState;
 use serde_json::json;
 
-use crate::request::{Next, RequestError, Seen, Verb, call, word};
+use crate::request::{Next, RequestError, Seen, Verb, call};
 
 /// What comes next for a note on a group.
 pub(crate) fn note(seen: &Seen<'_>, uid: &str, state: &GroupState) -> Result<Next, RequestError> {
     let group = seen.group.filter(|group| group.metadata.uid == uid).ok_or(RequestError::Gone)?;
     let (status, reason, message) = match state {
         GroupState::Placed => ("True", "Scheduled", ""),
-        GroupState::Waiting { reason, message } => ("False", word(*reason), message.as_str()),
+        GroupState::Waiting { reason, message } => ("False", reason.code(), message.as_str()),
     };
     let metadata = &group.metadata;
     let known = group.status.conditions.iter().find(|condition| condition.type_ == INITIALLY_SCHEDULED);

@@ -435,17 +435,6 @@ pub(crate) fn call(
     ApiCall { verb, kind, namespace: namespace.to_owned(), name: name.to_owned(), subresource, body }
 }
 
-/// Why somebody waits, in a word.
-pub(crate) fn word(reason: WaitReason) -> &'static str {
-    match reason {
-        WaitReason::Unschedulable => "Unschedulable",
-        WaitReason::SchedulerError => "SchedulerError",
-        WaitReason::Negotiating => "WaitingForResourceDriver",
-        WaitReason::Undecided => "SchedulingInProgress",
-        WaitReason::DevicesPending => "WaitingForBindingConditions",
-    }
-}
-
 /// The condition that says why a pod waits. It keeps the time at which it began to.
 fn note(seen: &Seen<'_>, uid: &str, reason: WaitReason, message: &str) -> Result<Next, RequestError> {
     let pod = seen.pod.filter(|pod| pod.metadata.uid == uid).ok_or(RequestError::Gone)?;
@@ -453,7 +442,7 @@ fn note(seen: &Seen<'_>, uid: &str, reason: WaitReason, message: &str) -> Result
         // It waits no more.
         return Ok(Next::Done);
     }
-    let reason = word(reason);
+    let reason = reason.code();
     let known = pod.status.conditions.iter().find(|condition| condition.type_ == "PodScheduled");
     if known.is_some_and(|one| one.status == "False" && one.reason == reason && one.message == message) {
         return Ok(Next::Done);

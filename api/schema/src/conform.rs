@@ -27,6 +27,8 @@ pub struct Mismatch {
 pub struct Oddity {
     /// Where, such as `spec.bogus`.
     pub path: String,
+    /// The structure that does not have it.
+    pub within: StructId,
 }
 
 /// So many unknown fields tell a reader enough.
@@ -60,7 +62,7 @@ impl Walk<'_> {
             let Some(field) = known.field(name) else {
                 let is_head = path.is_root() && matches!(name.as_str(), "apiVersion" | "kind");
                 if !is_head && checked.is_ok() && self.oddities.len() < ODDITIES_MAX {
-                    self.oddities.push(Oddity { path: path.field(name).to_string() });
+                    self.oddities.push(Oddity { path: path.field(name).to_string(), within: id });
                 }
                 return is_head;
             };

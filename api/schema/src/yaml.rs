@@ -2,6 +2,7 @@
 //! comes twice the last counts.
 
 mod text;
+pub mod tree;
 
 use serde_json::Value;
 use serde_saphyr::options::DuplicateKeyPolicy;

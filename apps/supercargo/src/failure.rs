@@ -5,6 +5,7 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use simulation::BadInput;
 
 /// Why a command did not do its work.
 #[derive(Debug)]
@@ -46,6 +47,12 @@ impl fmt::Display for Failure {
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Self::Output(error)
+    }
+}
+
+impl From<BadInput> for Failure {
+    fn from(bad: BadInput) -> Self {
+        Self::hinted(&bad.to_string())
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use schema::{Scope, table};
 use serde_json::json;
-use simulation::{Manifest, Place, read};
+use simulation::{Manifest, Place, check_fields, read};
 
 use crate::failure::Failure;
 
@@ -27,14 +27,14 @@ pub(crate) fn nodes(count: u32) -> Result<Vec<Manifest>, Failure> {
     let mut nodes = Vec::new();
     for number in 1..=count {
         let text = NODE.replace("node-1", &format!("node-{number}"));
-        nodes.extend(read("examples/up/node.yaml", &text).map_err(|bad| Failure::hinted(&bad.to_string()))?);
+        nodes.extend(read("examples/up/node.yaml", &text)?);
     }
     Ok(nodes)
 }
 
 /// What runs on the sample cluster.
 pub(crate) fn workloads() -> Result<Vec<Manifest>, Failure> {
-    read("examples/up/workloads.yaml", WORKLOADS).map_err(|bad| Failure::hinted(&bad.to_string()))
+    Ok(read("examples/up/workloads.yaml", WORKLOADS)?)
 }
 
 /// Manifests in the order in which they are made. Every node becomes a simulated one, since nothing else could run it.
@@ -49,6 +49,7 @@ pub(crate) fn wanted(manifests: Vec<Manifest>) -> Result<Vec<Wanted>, Failure> {
             let place = &manifest.place;
             return Err(Failure::hinted(&format!("{place}: {kind:?} of {api_version:?} is not served")));
         };
+        check_fields(&manifest)?;
         let mut namespace = String::new();
         if served.scope == Scope::Namespaced {
             namespace = text(&manifest.value["metadata"]["namespace"]);
@@ -75,7 +76,7 @@ pub(crate) fn wanted(manifests: Vec<Manifest>) -> Result<Vec<Wanted>, Failure> {
 fn namespace(name: &str) -> Wanted {
     let value = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
     let place = Place { file: format!("namespace {name}"), line: 1 };
-    let manifest = Manifest { place, value, duplicates: Vec::new() };
+    let manifest = Manifest::made(place, value);
     Wanted { manifest, plural: "namespaces", namespace: String::new() }
 }
 

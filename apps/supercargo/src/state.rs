@@ -107,7 +107,7 @@ impl Source {
         let mut observation = Observation::default();
         for path in &self.state {
             for manifest in read_path(path)? {
-                observation.take(manifest).map_err(|bad| Failure::hinted(&bad.to_string()))?;
+                observation.take(manifest)?;
             }
         }
         if observation.changes.is_empty() {

@@ -45,6 +45,6 @@ pub use devices::{extended, footprint, holding};
 pub use pod::comparison;
 pub use scores::placement as placement_scores;
 pub use values::{
-    binding_part, certainty, driver_wait, gang_outcome, gang_preemption, gang_reason, in_the_way, lacking,
-    meaning, node_refusal, not_bound, not_ready, notice, preemption, reason, wake, work,
+    binding_part, certainty, driver_wait, event_reasons, gang_outcome, gang_preemption, gang_reason,
+    in_the_way, lacking, meaning, node_refusal, not_bound, not_ready, notice, preemption, reason, wake, work,
 };

@@ -6,7 +6,7 @@ use cluster::claims::ClaimState;
 use cluster::facts::Facts;
 use decisions::considering::Snapshot;
 use decisions::not_ready::{Awaited, NotReady};
-use decisions::readiness::{Readiness, Standing};
+use decisions::readiness::Standing;
 use model::claim::{ClaimId, Wish};
 use model::device::DeviceId;
 use model::pod::PodId;
@@ -14,6 +14,7 @@ use model::timestamp::Timestamp;
 
 use crate::audience::{Audience, Shown};
 use crate::nodes::users;
+use crate::preparing;
 
 /// What is to be said of a claim.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -102,7 +103,7 @@ pub fn explain_claim(snapshot: &Snapshot, id: &ClaimId, audience: &Audience) -> 
 }
 
 fn standing(snapshot: &Snapshot, state: &ClaimState) -> ClaimStanding {
-    let Snapshot { settings, facts, underway, now, .. } = snapshot;
+    let Snapshot { facts, underway, .. } = snapshot;
     let id = &state.wish.id;
     if underway.given_up.contains(id) || (state.control.leaving && state.allocation.is_some()) {
         return ClaimStanding::BeingDeallocated;
@@ -113,16 +114,14 @@ fn standing(snapshot: &Snapshot, state: &ClaimState) -> ClaimStanding {
         }
         return lacking(facts, state);
     }
-    let readiness = Readiness { settings, facts };
-    let Some(profile) = settings.profiles.first().filter(|_| readiness.counts()) else {
-        return ClaimStanding::Allocated;
-    };
-    match readiness.standing(*now, *now, std::slice::from_ref(id), profile) {
-        Standing::Pending(until, awaited) => ClaimStanding::Preparing { awaited: Box::new(awaited), until },
-        Standing::Broken(broken) => {
+    match preparing::standing(snapshot, std::slice::from_ref(id)) {
+        Some(Standing::Pending(until, awaited)) => {
+            ClaimStanding::Preparing { awaited: Box::new(awaited), until }
+        }
+        Some(Standing::Broken(broken)) => {
             ClaimStanding::Broken(broken.into_iter().map(|broken| broken.why).collect())
         }
-        Standing::Ready | Standing::Lost(_) => ClaimStanding::Allocated,
+        Some(Standing::Ready | Standing::Lost(_)) | None => ClaimStanding::Allocated,
     }
 }
 

@@ -10,6 +10,8 @@ use cluster::claims::ClaimState;
 use decisions::filters::Filter;
 use decisions::node_refusal::ResourceName;
 use model::claim::{Amount, Ask, Claim, ClaimId, Request, Rule, Wish};
+use model::code::Code;
+use model::codes;
 use model::group::GroupId;
 use model::node::{Node, NodeTaintEffect};
 use model::pod::{ClaimSource, HostPort, Pod, PodClaim, Shape};
@@ -164,39 +166,68 @@ pub struct Entry {
     pub claim: Option<ClaimId>,
 }
 
+codes! { Constraint, CONSTRAINTS:
+    NodeSelector => "NodeSelector": "The pod has a node selector.",
+        "Change the node selector, or label nodes.";
+    NodeAffinity => "NodeAffinity": "The pod has required node affinity.",
+        "Change the node affinity, or label nodes.";
+    AddedAffinity => "AddedAffinity": "The scheduler's configuration adds node affinity to all pods.",
+        "Change `addedAffinity` in the KubeSchedulerConfiguration.";
+    Taint { .. } => "NodeTaint": "Nodes have a taint that the pod does not tolerate.",
+        "Remove the taint, or add a toleration.";
+    Cordon => "NodeUnschedulable": "Nodes are cordoned.",
+        "Uncordon a node.";
+    Feature(_) => "NodeFeature": "The pod needs a feature that the kubelet of a node has to declare.",
+        "Upgrade kubelets.";
+    Resource(_) => "ResourceRequest": "The pod requests an amount of a resource, or nodes have as many pods as they can have.",
+        "Lower the request, or add nodes.";
+    HostPort(_) => "HostPort": "The pod asks for a host port.",
+        "Use another port, or a Service.";
+    Spread { .. } => "TopologySpread": "The pod has a topology spread constraint.",
+        "Raise `maxSkew`, or use `ScheduleAnyway`.";
+    PodAffinity { .. } => "PodAffinity": "The pod has required pod affinity.",
+        "Change the pod affinity, or start the pods that it selects.";
+    PodAntiAffinity { .. } => "PodAntiAffinity": "The pod has required pod anti-affinity.",
+        "Change the pod anti-affinity, or add nodes.";
+    ExistingAntiAffinity => "ExistingPodAntiAffinity": "Pods on nodes have pod anti-affinity that selects the pod.",
+        "Change the anti-affinity of those pods, or add nodes.";
+    Volume(_) => "VolumeClaim": "The pod uses a PersistentVolumeClaim.",
+        "Add storage that suitable nodes reach.";
+    Disks => "Disks": "The pod names disks itself.",
+        "Use PersistentVolumeClaims.";
+    Nominations => "NominatedPods": "Room is kept for pods for which others were preempted.",
+        "Wait until those pods run.";
+    Claim(_) => "Claim": "A ResourceClaim of the pod has its devices already, or cannot be used as it is.",
+        "Free the claim, or use another.";
+    Count { .. } => "DeviceCount": "A request asks for a number of devices.",
+        "Ask for fewer devices.";
+    Class { .. } => "DeviceClass": "A request names a DeviceClass.",
+        "Use another class, or change its selectors.";
+    Selector { .. } => "DeviceSelector": "A request has a selector.",
+        "Relax the selector.";
+    Capacity { .. } => "DeviceCapacity": "A request asks for an amount of capacity of each device.",
+        "Ask for less capacity.";
+    DeviceTaints { .. } => "DeviceTaint": "Devices have taints that a request does not tolerate.",
+        "Remove the taints, or add tolerations to the request.";
+    Attribute { is_distinct: false, .. } => "MatchAttribute": "Devices of a claim must have the same value of an attribute.",
+        "Remove the constraint, or ask for fewer devices.";
+    Attribute { is_distinct: true, .. } => "DistinctAttribute": "Devices of a claim must have different values of an attribute.",
+        "Remove the constraint, or ask for fewer devices.";
+    HeldDevices => "HeldDevices": "Devices are allocated to other claims.",
+        "Free claims, or add devices.";
+    Topology { .. } => "Topology": "All pods of a group must be in one topology domain.",
+        "Use a wider level, or free room in a domain.";
+    DeviceSet { .. } => "DeviceSet": "Devices of claims of a group must be in one set.",
+        "Remove the constraint, or free devices of one set.";
+    MinCount { .. } => "MinCount": "A number of pods of a group must be placed at once.",
+        "Lower `minCount`.";
+}
+
 impl Constraint {
-    /// Its code, which is the same in all versions.
+    /// All codes.
     #[must_use]
-    pub fn code(&self) -> &'static str {
-        match self {
-            Constraint::NodeSelector => "NodeSelector",
-            Constraint::NodeAffinity => "NodeAffinity",
-            Constraint::AddedAffinity => "AddedAffinity",
-            Constraint::Taint { .. } => "NodeTaint",
-            Constraint::Cordon => "NodeUnschedulable",
-            Constraint::Feature(_) => "NodeFeature",
-            Constraint::Resource(_) => "ResourceRequest",
-            Constraint::HostPort(_) => "HostPort",
-            Constraint::Spread { .. } => "TopologySpread",
-            Constraint::PodAffinity { .. } => "PodAffinity",
-            Constraint::PodAntiAffinity { .. } => "PodAntiAffinity",
-            Constraint::ExistingAntiAffinity => "ExistingPodAntiAffinity",
-            Constraint::Volume(_) => "VolumeClaim",
-            Constraint::Disks => "Disks",
-            Constraint::Nominations => "NominatedPods",
-            Constraint::Claim(_) => "Claim",
-            Constraint::Count { .. } => "DeviceCount",
-            Constraint::Class { .. } => "DeviceClass",
-            Constraint::Selector { .. } => "DeviceSelector",
-            Constraint::Capacity { .. } => "DeviceCapacity",
-            Constraint::DeviceTaints { .. } => "DeviceTaint",
-            Constraint::Attribute { is_distinct: false, .. } => "MatchAttribute",
-            Constraint::Attribute { is_distinct: true, .. } => "DistinctAttribute",
-            Constraint::HeldDevices => "HeldDevices",
-            Constraint::Topology { .. } => "Topology",
-            Constraint::DeviceSet { .. } => "DeviceSet",
-            Constraint::MinCount { .. } => "MinCount",
-        }
+    pub fn catalogue() -> &'static [Code] {
+        CONSTRAINTS
     }
 }
 

@@ -9,6 +9,8 @@ use decisions::considering::SchedulingQuestion;
 use decisions::node_refusal::ResourceName;
 use decisions::underway::Underway;
 use model::claim::{Amount, ClaimId, Wish};
+use model::code::Code;
+use model::codes;
 use model::device::{Device, DeviceId, Reach, Slice};
 use model::group::GroupId;
 use model::identity::NodeName;
@@ -93,23 +95,36 @@ pub enum Edit {
     },
 }
 
+codes! { Edit, EDITS:
+    FreeClaim(_) => "FreeClaim": "A claim that no pod uses is deallocated.",
+        "Delete the claim, or clear its allocation.";
+    Uncordon(_) => "Uncordon": "A node is uncordoned.",
+        "Run `kubectl uncordon NODE`.";
+    RemoveTaint { .. } => "RemoveTaint": "A taint is removed from a node.",
+        "Run `kubectl taint nodes NODE KEY:EFFECT-`.";
+    LowerRequest { .. } => "LowerRequest": "The pod requests less of a resource.",
+        "Change the resource request of the pod.";
+    LowerCount { .. } => "LowerCount": "A request asks for fewer devices.",
+        "Change `count` in the claim or its template.";
+    LowerMinCount { .. } => "LowerMinCount": "Fewer pods of a group have to be placed at once.",
+        "Change `minCount` of the group.";
+    EndPod { .. } => "EndPod": "Another pod ends and gives its room and devices back.",
+        "Wait for it, or delete it.";
+    Drop(_) => "DropConstraint": "A constraint is removed.",
+        "Remove what the constraint names from the pod, claim or group.";
+    RaisePriority { .. } => "RaisePriority": "The pod has a higher priority, and others are preempted for it.",
+        "Use another PriorityClass.";
+    AddDevices { .. } => "AddDevices": "A node has more devices.",
+        "Add devices like the one that is named.";
+    AddNode { .. } => "AddNode": "There is another node.",
+        "Add a node like the one that is named.";
+}
+
 impl Edit {
-    /// Its code, which is the same in all versions.
+    /// All codes.
     #[must_use]
-    pub fn code(&self) -> &'static str {
-        match self {
-            Edit::FreeClaim(_) => "FreeClaim",
-            Edit::Uncordon(_) => "Uncordon",
-            Edit::RemoveTaint { .. } => "RemoveTaint",
-            Edit::LowerRequest { .. } => "LowerRequest",
-            Edit::LowerCount { .. } => "LowerCount",
-            Edit::LowerMinCount { .. } => "LowerMinCount",
-            Edit::EndPod { .. } => "EndPod",
-            Edit::Drop(_) => "DropConstraint",
-            Edit::RaisePriority { .. } => "RaisePriority",
-            Edit::AddDevices { .. } => "AddDevices",
-            Edit::AddNode { .. } => "AddNode",
-        }
+    pub fn catalogue() -> &'static [Code] {
+        EDITS
     }
 
     /// Hides what an audience may not see.

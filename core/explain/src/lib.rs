@@ -26,6 +26,7 @@
 //! - `effort`: how much may be done, and the way to ask the scheduler;
 //! - `constraint`, `relax`: what is asked for, and a case without some of it;
 //! - `edit`: changes that may help;
+//! - `preparing`: devices that have to be made ready;
 //! - `nodes`: what removes which nodes;
 //! - `conflict`: the smallest set of constraints that conflict;
 //! - `candidates`, `remedies`: the smallest changes that help;
@@ -46,6 +47,7 @@ mod group;
 mod nodes;
 mod placed;
 mod pod;
+mod preparing;
 mod relax;
 mod remedies;
 mod subject;

@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use decisions::comparison::{NodeScores, compare};
 use decisions::considering::Snapshot;
+use decisions::notice::Notice;
+use decisions::readiness::Standing;
 use decisions::scores::Score;
+use model::claim::ClaimId;
 use model::identity::NodeName;
 use model::pod::{Pod, PodId};
 
@@ -14,6 +17,7 @@ use crate::case::Case;
 use crate::edit::Edit;
 use crate::effort::{Effort, Extent, Oracle, Outcome};
 use crate::nodes::NAMES_MAX;
+use crate::preparing::standing;
 
 /// A pod that is on a node, or on its way there.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -24,6 +28,8 @@ pub struct PlacedPod {
     pub node: NodeName,
     /// It is on its way: what it needs is being written.
     pub on_its_way: bool,
+    /// What it waits for on its node, as its condition tells it.
+    pub pending: Option<Notice>,
     /// How many nodes no filter is against, as if the pod were not placed yet; whatever devices it needs.
     pub candidates: usize,
     /// The scores of its node, if no filter is against that now.
@@ -60,6 +66,17 @@ impl PlacedPod {
     }
 }
 
+/// What a pod on its way waits for.
+fn pending(snapshot: &Snapshot, pod: &Pod, node: &NodeName) -> Option<Notice> {
+    let claims: Vec<ClaimId> = pod.claim_ids().collect();
+    match standing(snapshot, &claims)? {
+        Standing::Pending(until, awaited) => {
+            Some(Notice::DevicesPending { node: node.clone(), awaited, until })
+        }
+        Standing::Broken(_) | Standing::Ready | Standing::Lost(_) => None,
+    }
+}
+
 /// Why a pod is on its node.
 pub(crate) fn explain_placed(
     snapshot: &Snapshot,
@@ -81,6 +98,7 @@ pub(crate) fn explain_placed(
         pod: id,
         node: node.clone(),
         on_its_way,
+        pending: if on_its_way { pending(snapshot, pod, node) } else { None },
         candidates,
         scores,
         others: Vec::new(),

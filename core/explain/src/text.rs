@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use decisions::event_reasons::WAITING_FOR_RESOURCE_DRIVER;
 use decisions::pod::Nearest;
 use decisions::reason::Reason;
 
@@ -43,7 +44,10 @@ impl fmt::Display for WaitingPod {
     fn fmt(&self, out: Out<'_, '_>) -> fmt::Result {
         match self {
             WaitingPod::Fits { pod, node } => {
-                writeln!(out, "pod {pod} fits on node {node}; it waits for its turn")
+                writeln!(out, "pod {pod} fits on node {node}; it is in the scheduling queue")
+            }
+            WaitingPod::AwaitsDrivers { pod, wait } => {
+                writeln!(out, "{wait}\npod {pod} waits: {}", WAITING_FOR_RESOURCE_DRIVER.name)
             }
             WaitingPod::Undecided { pod } => {
                 writeln!(
@@ -66,19 +70,7 @@ impl RefusedPod {
     /// The codes of what removes nodes, the most frequent first.
     #[must_use]
     pub fn codes(&self) -> Vec<&'static str> {
-        if let Some(reason) = self.refusal.everywhere() {
-            return vec![reason.code()];
-        }
-        let mut counted: Vec<(usize, &'static str)> =
-            self.refusal.removed().map(|(reason, removed)| (removed.nodes, reason.code())).collect();
-        counted.sort_by(|one, other| other.0.cmp(&one.0).then(one.1.cmp(other.1)));
-        let mut codes: Vec<&'static str> = Vec::new();
-        counted.into_iter().for_each(|(_, code)| {
-            if !codes.contains(&code) {
-                codes.push(code);
-            }
-        });
-        codes
+        self.refusal.codes()
     }
 }
 

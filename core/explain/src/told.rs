@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use decisions::event_reasons::BINDING_CONDITIONS_PENDING;
 use model::identity::NodeName;
 use placement::DomainName;
 
@@ -68,7 +69,7 @@ impl fmt::Display for GroupExplanation {
                 words::number(*waiting, "waiting pod")
             ),
             GroupExplanation::Fits { group, places } => {
-                writeln!(out, "group {group} fits; it waits for its turn")?;
+                writeln!(out, "group {group} fits; it is in the scheduling queue")?;
                 places.iter().try_for_each(|(pod, node)| writeln!(out, "  {pod} on node {node}"))
             }
             GroupExplanation::Refused(refused) => refused.fmt(out),
@@ -216,6 +217,9 @@ impl fmt::Display for FoundClaim {
 
 impl fmt::Display for PlacedPod {
     fn fmt(&self, out: Out<'_, '_>) -> fmt::Result {
+        if let Some(pending) = &self.pending {
+            writeln!(out, "{pending}\npod {} waits: {}", self.pod, BINDING_CONDITIONS_PENDING.name)?;
+        }
         let state = if self.on_its_way { "is on its way to" } else { "is on" };
         write!(out, "pod {} {state} node {}", self.pod, self.node)?;
         match &self.now {

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use decisions::considering::{PodVerdict, SchedulingVerdict};
-use decisions::pod::PodRefusal;
+use decisions::considering::{PodVerdict, SchedulingVerdict, Snapshot};
+use decisions::driver_wait::Wait;
+use decisions::negotiation::awaited;
+use decisions::pod::{Choice, PodRefusal};
 use decisions::preempt::Attempt;
 use decisions::preemption::PodPreemption;
 use model::identity::NodeName;
@@ -26,6 +28,13 @@ pub enum WaitingPod {
         pod: PodId,
         /// The node.
         node: NodeName,
+    },
+    /// There are nodes for it, and the controllers of drivers have been asked for devices.
+    AwaitsDrivers {
+        /// The pod.
+        pod: PodId,
+        /// What it waits for, as its condition tells it.
+        wait: Wait,
     },
     /// There is none.
     Refused(Box<RefusedPod>),
@@ -73,7 +82,7 @@ pub(crate) fn explain_waiting(
         return WaitingPod::Undecided { pod: id };
     };
     let (refusal, attempt) = match *verdict {
-        PodVerdict::Placed { choice, .. } => return WaitingPod::Fits { pod: id, node: choice.node },
+        PodVerdict::Placed { choice, .. } => return placed(case, pod, choice),
         PodVerdict::Refused { refusal, attempt } => (refusal, attempt),
     };
     let mut case = case.clone();
@@ -115,6 +124,22 @@ pub(crate) fn explain_waiting(
         remedies,
         done: oracle.done(),
     }))
+}
+
+/// What is said of a pod for which there is a node.
+fn placed(case: &Case, pod: &Pod, choice: Choice) -> WaitingPod {
+    let id = pod.id.clone();
+    let Snapshot { facts, plans, .. } = &case.snapshot;
+    match choice.negotiation {
+        Some(openings) => {
+            let selected = plans.selections.of(&pod.uid).cloned();
+            WaitingPod::AwaitsDrivers {
+                pod: id,
+                wait: awaited(facts.context(pod), &openings.pending, selected),
+            }
+        }
+        None => WaitingPod::Fits { pod: id, node: choice.node },
+    }
 }
 
 fn nothing() -> (Conflict, Remedies) {

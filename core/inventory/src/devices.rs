@@ -15,6 +15,8 @@ use cluster::published::Published;
 use gates::Gate;
 use model::claim::ClaimId;
 use model::claim_use::ClaimUser;
+use model::code::Code;
+use model::codes;
 use model::device::{Device, DeviceId, PoolId, Reach, Taint, TaintEffect};
 use model::quantity::Quantity;
 use model::request_name::RequestName;
@@ -125,24 +127,38 @@ pub struct CounterRow {
     pub value: Quantity,
 }
 
+codes! { DeviceState, STATES:
+    Free => "Free": "No claim holds the device, and a claim could get it.",
+        "Nothing.";
+    Allocated => "Allocated": "A claim holds the device, or claims hold shares of it and leave nothing.",
+        "Nothing.";
+    PartlyUsed => "PartlyUsed": "Claims hold shares of the device, and some of it is left.",
+        "Nothing.";
+    AwaitingReadiness(_) => "AwaitingReadiness": "A claim holds the device, and binding conditions are not reported yet.",
+        "Wait; if it stays so, check the controller that prepares the device.";
+    Failed(_) => "Failed": "A claim holds the device, and a binding failure was reported.",
+        "Read the conditions in the status of the claim.";
+    Tainted => "Tainted": "No claim holds the device, and a taint keeps claims off.",
+        "Remove the taint, or tolerate it in the request.";
+    CountersUsedUp => "CountersUsedUp": "No claim holds the device, and other partitions leave too little of its counters.",
+        "Free other partitions of the same device.";
+    IncompatibleGroups => "IncompatibleGroups": "No claim holds the device, and allocated partitions are in other compatibility groups.",
+        "Free other partitions of the same device.";
+    PoolIncomplete { .. } => "PoolIncomplete": "No claim holds the device, and some ResourceSlices of its pool are missing.",
+        "Check the driver that publishes the pool.";
+    PoolInvalid(_) => "PoolInvalid": "No claim holds the device, and the ResourceSlices of its pool contradict each other.",
+        "Check the driver that publishes the pool.";
+    NotPublished => "NotPublished": "A claim holds the device, and no ResourceSlice has it.",
+        "Check whether the device or its driver is gone.";
+    Unknown => "Unknown": "No claim that you may read holds the device, and another may.",
+        "Ask for permission to list ResourceClaims in all namespaces.";
+}
+
 impl DeviceState {
-    /// Its name for programs, which stays as it is.
+    /// All codes.
     #[must_use]
-    pub fn code(&self) -> &'static str {
-        match self {
-            DeviceState::Free => "Free",
-            DeviceState::Allocated => "Allocated",
-            DeviceState::PartlyUsed => "PartlyUsed",
-            DeviceState::AwaitingReadiness(_) => "AwaitingReadiness",
-            DeviceState::Failed(_) => "Failed",
-            DeviceState::Tainted => "Tainted",
-            DeviceState::CountersUsedUp => "CountersUsedUp",
-            DeviceState::IncompatibleGroups => "IncompatibleGroups",
-            DeviceState::PoolIncomplete { .. } => "PoolIncomplete",
-            DeviceState::PoolInvalid(_) => "PoolInvalid",
-            DeviceState::NotPublished => "NotPublished",
-            DeviceState::Unknown => "Unknown",
-        }
+    pub fn catalogue() -> &'static [Code] {
+        STATES
     }
 
     /// What more there is to say.

@@ -3,6 +3,7 @@
 pub mod allocation;
 pub mod claim;
 pub mod claim_use;
+pub mod code;
 pub mod device;
 pub mod disk;
 pub mod duration;

@@ -10,6 +10,11 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
     candidates.min_by_key(|candidate| distance(name, candidate))
 }
 
+/// The same if it can well be what was meant: at most every third character differs.
+pub fn near<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    nearest(name, candidates).filter(|nearest| 3 * distance(name, nearest) <= name.chars().count().max(3))
+}
+
 /// Characters to insert, delete or replace to turn one name into the other.
 fn distance(a: &str, b: &str) -> usize {
     let fold = |text: &str| -> Vec<char> {
@@ -33,6 +38,15 @@ fn distance(a: &str, b: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_that_is_far_from_all_is_near_to_none() {
+        let known = || ["containers", "os", "volumes"].into_iter();
+        assert_eq!(near("contaners", known()), Some("containers"));
+        assert_eq!(near("Os", known()), Some("os"));
+        assert_eq!((near("boat", known()), near("", known())), (None, None));
+        assert_eq!(nearest("boat", known()), Some("os"));
+    }
 
     #[test]
     fn edits_are_counted() {

@@ -35,6 +35,8 @@ pub enum Announcement {
         message: String,
         /// The filters that say so; none if something went wrong.
         filters: FilterSet,
+        /// The codes of what is missing, the most frequent first; none if something went wrong.
+        reasons: Vec<&'static str>,
         /// It was not told before for this reason, or that was long ago.
         is_news: bool,
     },

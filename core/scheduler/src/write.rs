@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use decisions::event_reasons as reasons;
 pub use decisions::extended::RequestMapping;
 pub use decisions::footprint::ClaimFootprint;
 use model::allocation::Allocation;
@@ -382,6 +383,21 @@ pub enum WaitReason {
     Undecided,
     /// It has a node, and waits there for binding conditions of its devices.
     DevicesPending,
+}
+
+impl WaitReason {
+    /// The reason of the condition.
+    #[must_use]
+    pub fn code(self) -> &'static str {
+        let reason = match self {
+            WaitReason::Unschedulable => reasons::UNSCHEDULABLE,
+            WaitReason::SchedulerError => reasons::SCHEDULER_ERROR,
+            WaitReason::Negotiating => reasons::WAITING_FOR_RESOURCE_DRIVER,
+            WaitReason::Undecided => reasons::SCHEDULING_IN_PROGRESS,
+            WaitReason::DevicesPending => reasons::BINDING_CONDITIONS_PENDING,
+        };
+        reason.name
+    }
 }
 
 /// What became of a write. It is told when it is certain: while a call has no answer, its delivery reads

@@ -463,8 +463,9 @@ impl Drive {
                 let waited = Duration::from_micros(u64::try_from(waited).unwrap_or(0));
                 self.options.listener.hear(&Notice::Bound { pod, node, attempts: *attempts, waited });
             }
-            Announcement::FailedScheduling { pod, message, filters, .. } => {
-                self.options.listener.hear(&Notice::Refused { pod, message, filters: *filters });
+            Announcement::FailedScheduling { pod, message, filters, reasons, .. } => {
+                let filters = *filters;
+                self.options.listener.hear(&Notice::Refused { pod, message, filters, reasons });
             }
             Announcement::DevicesPending { pod, message, .. } => {
                 self.options.listener.hear(&Notice::DevicesPending { pod, message });

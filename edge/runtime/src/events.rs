@@ -1,6 +1,10 @@
 //! Announcements of the engine as events of the API.
 
 use client::Report;
+use decisions::event_reasons::{
+    BINDING_CONDITIONS_PENDING, FAILED_SCHEDULING, GANG_RELEASED, POD_GROUP_IGNORED, PREEMPTED, SCHEDULED,
+    WAITING_FOR_RESOURCE_DRIVER,
+};
 use model::group::{GroupId, GroupName, Grouping};
 use model::pod::Pod;
 use model::workload::Replica;
@@ -19,7 +23,7 @@ pub(crate) fn report(announcement: &Announcement) -> Option<Report> {
             controller: pod.scheduler.to_string(),
             regarding: reference(pod),
             related: None,
-            reason: "Scheduled",
+            reason: SCHEDULED.name,
             action: "Binding",
             is_warning: false,
             // What goes well happens once.
@@ -32,7 +36,7 @@ pub(crate) fn report(announcement: &Announcement) -> Option<Report> {
             controller: pod.scheduler.to_string(),
             regarding: reference(pod),
             related: None,
-            reason: "FailedScheduling",
+            reason: FAILED_SCHEDULING.name,
             action: "Scheduling",
             is_warning: true,
             is_once: false,
@@ -43,7 +47,7 @@ pub(crate) fn report(announcement: &Announcement) -> Option<Report> {
             controller: by.scheduler.to_string(),
             regarding: reference(pod),
             related: Some(group.as_ref().map_or_else(|| reference(by), grouping_reference)),
-            reason: "Preempted",
+            reason: PREEMPTED.name,
             action: "Preempting",
             is_warning: false,
             is_once: false,
@@ -56,7 +60,7 @@ pub(crate) fn report(announcement: &Announcement) -> Option<Report> {
             controller: pod.scheduler.to_string(),
             regarding: reference(pod),
             related: None,
-            reason: "BindingConditionsPending",
+            reason: BINDING_CONDITIONS_PENDING.name,
             action: "Scheduling",
             is_warning: false,
             is_once: true,
@@ -66,7 +70,7 @@ pub(crate) fn report(announcement: &Announcement) -> Option<Report> {
             controller: pod.scheduler.to_string(),
             regarding: reference(pod),
             related: None,
-            reason: "GangReleased",
+            reason: GANG_RELEASED.name,
             action: "Binding",
             is_warning: true,
             is_once: true,
@@ -76,7 +80,7 @@ pub(crate) fn report(announcement: &Announcement) -> Option<Report> {
             controller: pod.scheduler.to_string(),
             regarding: reference(pod),
             related: None,
-            reason: "PodGroupIgnored",
+            reason: POD_GROUP_IGNORED.name,
             action: "Scheduling",
             is_warning: true,
             is_once: true,
@@ -87,7 +91,7 @@ pub(crate) fn report(announcement: &Announcement) -> Option<Report> {
             controller: pod.scheduler.to_string(),
             regarding: reference(pod),
             related: None,
-            reason: "WaitingForResourceDriver",
+            reason: WAITING_FOR_RESOURCE_DRIVER.name,
             action: "Scheduling",
             is_warning: false,
             is_once: true,
@@ -103,9 +107,9 @@ fn of_gang(news: &GangNews) -> Option<Report> {
     let (reason, note) = match &news.outcome {
         GangOutcome::Refused { .. } | GangOutcome::MakingRoom { .. } if !news.is_news => return None,
         GangOutcome::Refused { message } | GangOutcome::MakingRoom { message } => {
-            ("FailedScheduling", message.clone())
+            (FAILED_SCHEDULING.name, message.clone())
         }
-        GangOutcome::Placed { members } => ("Scheduled", format!("{members} pods have their nodes")),
+        GangOutcome::Placed { members } => (SCHEDULED.name, format!("{members} pods have their nodes")),
         // It is not certain yet that they will be bound.
         GangOutcome::Seated { .. } => return None,
     };

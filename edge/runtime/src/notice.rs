@@ -148,6 +148,8 @@ pub enum Notice<'a> {
         message: &'a str,
         /// The filters that say so; none if something went wrong.
         filters: FilterSet,
+        /// The codes of what is missing, the most frequent first; none if something went wrong.
+        reasons: &'a [&'static str],
     },
     /// A pod waits no more: it is gone, or has a node.
     WaitsNoMore {

@@ -113,6 +113,7 @@ fn record(metrics: &Metrics) {
     profile.attempt(Verdict::Scheduled, MS);
     profile.point(Point::Filter, Status::Success, MS);
     profile.unschedulable("NodeResourcesFit", 1);
+    profile.waiting("InsufficientCpu", 1);
     let plugin = metrics.plugin("default-scheduler", "NodeResourcesFit", Point::Filter);
     plugin.evaluated();
     plugin.ran(Status::Unschedulable, MS);
@@ -224,10 +225,11 @@ fn bounds(seen: &Seen) -> Vec<String> {
 }
 
 /// Metrics that Kubernetes does not have.
-const OURS: [&str; 3] = [
+const OURS: [&str; 4] = [
     "supercargo_scheduler_consideration_duration_seconds",
     "supercargo_scheduler_considerations",
     "supercargo_scheduler_negotiating_pods",
+    "supercargo_scheduler_waiting_pods",
 ];
 
 #[test]
@@ -346,6 +348,7 @@ fn recording_what_was_recorded_before_allocates_nothing() {
         profile.attempt(Verdict::Unschedulable, MS);
         profile.point(Point::Filter, Status::Success, MS);
         profile.unschedulable("NodeResourcesFit", 1);
+        profile.waiting("InsufficientCpu", 1);
         plugin.evaluated();
         plugin.ran(Status::Success, MS);
         metrics.attempts.algorithm(MS);

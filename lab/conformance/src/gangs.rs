@@ -22,10 +22,8 @@ fn expected(case: &Value) -> Value {
 
 fn answer(case: &Value) -> anyhow::Result<Value> {
     let objects = case["manifests"].as_array().context("no list of manifests")?;
-    let manifest = |(at, value): (usize, &Value)| Manifest {
-        place: Place { file: "case".to_owned(), line: at as u64 + 1 },
-        value: value.clone(),
-        duplicates: Vec::new(),
+    let manifest = |(at, value): (usize, &Value)| {
+        Manifest::made(Place { file: "case".to_owned(), line: at as u64 + 1 }, value.clone())
     };
     let manifests: Vec<Manifest> = objects.iter().enumerate().map(manifest).collect();
     let gates = [Gate::GenericWorkload, Gate::TopologyAwareWorkloadScheduling];

@@ -20,10 +20,8 @@ pub const SUITE: Suite =
 /// Where the pod is, and who was preempted: `{"node": null, "preempted": ["namespace/name"]}`.
 fn answer(case: &Value) -> anyhow::Result<Value> {
     let objects = case["objects"].as_array().context("no list of objects")?;
-    let manifest = |(at, value): (usize, &Value)| Manifest {
-        place: Place { file: "case".to_owned(), line: at as u64 + 1 },
-        value: value.clone(),
-        duplicates: Vec::new(),
+    let manifest = |(at, value): (usize, &Value)| {
+        Manifest::made(Place { file: "case".to_owned(), line: at as u64 + 1 }, value.clone())
     };
     let manifests: Vec<Manifest> = objects.iter().chain([&case["pod"]]).enumerate().map(manifest).collect();
     let (gates, _) = Gates::with_needed("", needed_gates(&manifests).keys().copied())?;

@@ -52,10 +52,8 @@ fn is_it(pod: &Value, namespace: &str, name: &str) -> bool {
 }
 
 fn place(objects: &[Value], pod: &Value) -> anyhow::Result<Ending> {
-    let manifest = |(at, value): (usize, &Value)| Manifest {
-        place: Place { file: "case".to_owned(), line: at as u64 + 1 },
-        value: value.clone(),
-        duplicates: Vec::new(),
+    let manifest = |(at, value): (usize, &Value)| {
+        Manifest::made(Place { file: "case".to_owned(), line: at as u64 + 1 }, value.clone())
     };
     let manifests: Vec<Manifest> = objects.iter().chain([pod]).enumerate().map(manifest).collect();
     let (gates, _) = Gates::with_needed("", needed_gates(&manifests).keys().copied())?;

@@ -266,7 +266,7 @@ fn waits(object: &Value) -> bool {
 
 fn manifest(object: &Value) -> Manifest {
     let place = Place { file: "the objects of the scenario".to_owned(), line: 0 };
-    Manifest { place, value: object.clone(), duplicates: Vec::new() }
+    Manifest::made(place, object.clone())
 }
 
 fn of_kind(nodes: &[NodeScores], kind: &str) -> BTreeMap<String, i64> {

@@ -113,6 +113,7 @@ impl Simulation {
                 Err(what) => drop(self.troubles.insert(job.clone(), what)),
             }
         }
+        self.workloads.count(job, made.len());
         self.make_claims_of(&made);
         for key in &made {
             self.tell_claims_of(key);

@@ -4,6 +4,8 @@
 //! is a number that jumps to the next moment at which there is something to do.
 
 mod displaced;
+mod fields;
+mod intake;
 mod jobs;
 mod kept;
 mod life;
@@ -16,10 +18,13 @@ mod shelf;
 mod simulation;
 mod templates;
 mod volumes;
+mod workloads;
 
-pub use manifest::{BadInput, Manifest, Place, read};
+pub use fields::check_fields;
+pub use manifest::{BadInput, Excerpt, Manifest, Place, read};
 pub use needed::needed_gates;
 pub use observation::Observation;
 pub use outcome::{ClaimOutcome, Ended, Ending, GrantedDevice, Outcome, PodOutcome};
 pub use shelf::{kind_of, namespace_of};
-pub use simulation::{Rules, VolumeBinder, simulate, simulate_by, simulate_with};
+pub use simulation::{Aftermath, Rules, VolumeBinder, simulate, simulate_by, simulate_to_end, simulate_with};
+pub use workloads::{POD_KINDS, makes_pods};

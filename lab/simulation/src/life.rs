@@ -10,6 +10,7 @@ use controllers::simulated::{EXIT_CODE, FAULT, RUN_SECONDS, Times, readiness, re
 use convert::change;
 use model::timestamp::Timestamp;
 use objects::Object;
+use objects::apps::StatefulSet;
 use objects::batch::Job;
 use objects::core::node::Node;
 use objects::core::pod::Pod;
@@ -21,6 +22,7 @@ use serde_json::Value;
 
 use crate::shelf::Key;
 use crate::simulation::Simulation;
+use crate::workloads::controller;
 
 /// What is to be looked at, now and later.
 pub(crate) struct Life {
@@ -29,7 +31,7 @@ pub(crate) struct Life {
     due: BTreeSet<(Timestamp, Key)>,
     /// When each is due, to find it in `due`.
     due_at: BTreeMap<Key, Timestamp>,
-    /// Pods by the uid of the job that controls them.
+    /// Pods by the uid of the job or stateful set that controls them.
     pub(crate) pods_of: BTreeMap<String, BTreeSet<Key>>,
 }
 
@@ -80,25 +82,25 @@ impl Simulation {
             was_busy = true;
             if key.is::<Pod>() { self.act(&key) } else { self.life.touch(&key) }
         }
-        let mut jobs = BTreeSet::new();
+        let mut owners = BTreeSet::new();
         for key in std::mem::take(&mut self.life.touched) {
             if key.is::<Pod>() {
-                jobs.extend(self.plan_pod(&key));
-            } else if key.is::<Job>() {
-                jobs.insert(key);
+                owners.extend(self.plan_pod(&key));
+            } else {
+                owners.insert(key);
             }
         }
-        for job in jobs {
-            was_busy |= self.look_at_job(&job);
+        for owner in owners {
+            was_busy |= if owner.is::<Job>() { self.look_at_job(&owner) } else { self.look_at_set(&owner) };
         }
         was_busy
     }
 
-    /// Plans what is next for a pod, and gives its job.
+    /// Plans what is next for a pod, and gives the workload that may have something to do now.
     fn plan_pod(&mut self, key: &Key) -> Option<Key> {
         let object = self.shelf.get(key)?;
-        let job = job_of(object);
-        if job.is_none() && !self.concerns(object) {
+        let owner = followed_owner(object);
+        if owner.is_none() && !self.concerns(object) {
             return None;
         }
         let pod = Pod::read_value(object).ok()?;
@@ -106,9 +108,9 @@ impl Simulation {
             let millis = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
             self.life.by(key, self.shelf.now.plus_millis(millis));
         }
-        let (name, uid) = job?;
+        let (owner, uid) = owner?;
         self.life.pods_of.entry(uid).or_default().insert(key.clone());
-        Some(Key::of::<Job>(&key.namespace, &name))
+        Some(owner)
     }
 
     /// Whether something happens to a pod by itself.
@@ -184,8 +186,8 @@ impl Simulation {
             self.tell(Input::Changed(change));
         }
         let Ok(pod) = Pod::read_value(&before) else { return };
-        if let Some((job, uid)) = job_of(&before) {
-            self.life.touch(&Key::of::<Job>(&key.namespace, &job));
+        if let Some((owner, uid)) = followed_owner(&before) {
+            self.life.touch(&owner);
             if let Some(pods) = self.life.pods_of.get_mut(&uid) {
                 pods.remove(key);
             }
@@ -194,9 +196,14 @@ impl Simulation {
     }
 }
 
-/// The job that controls a pod, by name and uid.
-fn job_of(pod: &Value) -> Option<(String, String)> {
-    let owners = pod["metadata"]["ownerReferences"].as_array()?;
-    let owner = owners.iter().find(|owner| owner["controller"] == true && owner["kind"] == Job::KIND)?;
-    Some((owner["name"].as_str()?.to_owned(), owner["uid"].as_str()?.to_owned()))
+/// The controller of a pod, with its uid, if it is one that does something when its pods change.
+fn followed_owner(pod: &Value) -> Option<(Key, String)> {
+    let owner = controller(pod)?;
+    let (namespace, name) = (pod["metadata"]["namespace"].as_str()?, owner["name"].as_str()?);
+    let key = match owner["kind"].as_str()? {
+        Job::KIND => Key::of::<Job>(namespace, name),
+        StatefulSet::KIND => Key::of::<StatefulSet>(namespace, name),
+        _ => return None,
+    };
+    Some((key, owner["uid"].as_str()?.to_owned()))
 }

@@ -3,7 +3,9 @@
 //! Invariant: whatever is not understood is an error with file and line, and never left out.
 
 use std::fmt;
+use std::sync::Arc;
 
+use schema::yaml::tree;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -26,12 +28,83 @@ impl fmt::Display for Place {
 
 /// Something that cannot be taken in.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{place}: {what}")]
 pub struct BadInput {
     /// Where it stands.
     pub place: Place,
-    /// What is wrong with it.
+    /// What is wrong with it; what comes after `; hint: ` is a hint.
     pub what: String,
+    /// The very spot, where it is known.
+    pub excerpt: Option<Excerpt>,
+}
+
+impl BadInput {
+    /// Something that is wrong with a whole manifest.
+    #[must_use]
+    pub fn at(place: Place, what: String) -> BadInput {
+        BadInput { place, what, excerpt: None }
+    }
+
+    /// Something that is wrong at a spot of the text.
+    pub(crate) fn in_text(file: &str, text: &str, at: tree::Place, what: String) -> BadInput {
+        let place = Place { file: file.to_owned(), line: at.line.max(1) };
+        BadInput { place, what, excerpt: Excerpt::cut(text, at) }
+    }
+}
+
+impl fmt::Display for BadInput {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let BadInput { place, what, excerpt } = self;
+        let Some(excerpt) = excerpt else { return write!(out, "{place}: {what}") };
+        let (what, hint) = what.split_once(HINT).unwrap_or((what, ""));
+        write!(out, "{place}:{}: {what}\n{excerpt}", excerpt.at.column)?;
+        if hint.is_empty() { Ok(()) } else { write!(out, "\nhint: {hint}") }
+    }
+}
+
+/// What comes between a complaint and its hint.
+const HINT: &str = "; hint: ";
+
+/// A line of a text, and a spot in it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Excerpt {
+    at: tree::Place,
+    /// The line, or the part of a long one that is around the spot.
+    line: String,
+    /// What comes before the spot, in spaces and tabs.
+    margin: String,
+}
+
+/// How much of a line is shown before and after the spot.
+const SHOWN_CHARS_MAX: usize = 60;
+
+impl Excerpt {
+    fn cut(text: &str, at: tree::Place) -> Option<Excerpt> {
+        let line = text.lines().nth(usize::try_from(at.line.checked_sub(1)?).ok()?)?;
+        let before = usize::try_from(at.column.checked_sub(1)?).ok()?;
+        let first = before.saturating_sub(SHOWN_CHARS_MAX);
+        let ends = line.chars().count() <= before + SHOWN_CHARS_MAX;
+        let shown: String = line.chars().skip(first).take(before - first + SHOWN_CHARS_MAX).collect();
+        let blank = |c: char| if c == '\t' { '\t' } else { ' ' };
+        let mut margin: String =
+            shown.chars().chain(std::iter::repeat(' ')).take(before - first).map(blank).collect();
+        let mut line = shown;
+        if first > 0 {
+            line.insert_str(0, "...");
+            margin.insert_str(0, "   ");
+        }
+        if !ends {
+            line.push_str("...");
+        }
+        Some(Excerpt { at, line, margin })
+    }
+}
+
+impl fmt::Display for Excerpt {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = self.at.line.to_string();
+        let blank = " ".repeat(number.len());
+        write!(out, "  {number} | {}\n  {blank} | {}^", self.line, self.margin)
+    }
 }
 
 /// An object as somebody wrote it.
@@ -43,6 +116,16 @@ pub struct Manifest {
     pub value: Value,
     /// Keys that came twice.
     pub duplicates: Vec<String>,
+    /// The whole text that it was read from, to show where something in it is wrong; nothing if it comes from no text.
+    pub text: Option<Arc<str>>,
+}
+
+impl Manifest {
+    /// An object that was not read from a text.
+    #[must_use]
+    pub fn made(place: Place, value: Value) -> Manifest {
+        Manifest { place, value, duplicates: Vec::new(), text: None }
+    }
 }
 
 /// A list as far as its elements are concerned.
@@ -57,66 +140,119 @@ struct ListForm {
 /// # Errors
 /// The text is neither, or a document is no object.
 pub fn read(file: &str, text: &str) -> Result<Vec<Manifest>, BadInput> {
+    let source = Source { file, text: text.into() };
     let begins_as_json = text.trim_start().starts_with('{');
     if begins_as_json {
-        let read = json(file, text);
+        let read = source.json();
         // A mapping in braces may be YAML as well, unless the file says that it is not.
         if read.is_ok() || file.ends_with(".json") {
             return read;
         }
     }
-    let mut manifests = Vec::new();
-    for (first, document) in documents(text) {
-        // Empty lines in place of what came before make the parser tell the lines of the file.
-        let padded = format!("{}{document}", "\n".repeat(first));
-        let Spanned { value, referenced, .. } = yaml::<Spanned<Value>>(file, &padded)?;
-        let place = Place { file: file.to_owned(), line: referenced.line() };
-        if !is_list(&value) {
-            manifests.push(manifest(place, value, Vec::new())?);
-            continue;
-        }
-        // A list is the whole file, so it is never held twice.
-        drop(value);
-        let list: ListForm = yaml(file, &padded)?;
-        for item in list.items.into_iter().flatten() {
-            let place = Place { file: file.to_owned(), line: item.referenced.line() };
-            manifests.push(manifest(place, item.value, Vec::new())?);
-        }
-    }
-    Ok(manifests)
+    source.yaml()
 }
 
-fn manifest(place: Place, value: Value, duplicates: Vec<String>) -> Result<Manifest, BadInput> {
-    if !value.is_object() {
-        return Err(BadInput { place, what: "a manifest is an object with apiVersion and kind".to_owned() });
+/// A text that manifests are read from.
+struct Source<'f> {
+    file: &'f str,
+    text: Arc<str>,
+}
+
+impl Source<'_> {
+    fn yaml(&self) -> Result<Vec<Manifest>, BadInput> {
+        let mut manifests = Vec::new();
+        for (first, document) in documents(&self.text) {
+            let first = first as u64;
+            let Spanned { value, referenced, .. } = self.parsed::<Spanned<Value>>(first, document)?;
+            if !is_list(&value) {
+                manifests.push(self.manifest(first + referenced.line(), value, Vec::new())?);
+                continue;
+            }
+            // A list is the whole file, so it is never held twice.
+            drop(value);
+            let list: ListForm = self.parsed(first, document)?;
+            for item in list.items.into_iter().flatten() {
+                manifests.push(self.manifest(first + item.referenced.line(), item.value, Vec::new())?);
+            }
+        }
+        Ok(manifests)
     }
-    Ok(Manifest { place, value, duplicates })
+
+    /// A document that so many lines come before.
+    fn parsed<'t, T: Deserialize<'t>>(&self, first: u64, document: &'t str) -> Result<T, BadInput> {
+        let options = serde_saphyr::options! { legacy_octal_numbers: true, with_snippet: false };
+        serde_saphyr::from_str_with_options(document, options).map_err(|error| {
+            let fault = tree::fault(&error);
+            let at = tree::Place { line: first + fault.at.line, ..fault.at };
+            BadInput::in_text(self.file, &self.text, at, fault.what)
+        })
+    }
+
+    fn manifest(&self, line: u64, value: Value, duplicates: Vec<String>) -> Result<Manifest, BadInput> {
+        let place = Place { file: self.file.to_owned(), line };
+        if !value.is_object() {
+            let what = "a manifest is an object with apiVersion and kind".to_owned();
+            return Err(BadInput::at(place, what));
+        }
+        Ok(Manifest { place, value, duplicates, text: Some(self.text.clone()) })
+    }
+
+    /// Reads JSON values, one after the other.
+    fn json(&self) -> Result<Vec<Manifest>, BadInput> {
+        let text = &*self.text;
+        let (mut line, mut counted) = (1, 0);
+        let mut manifests = Vec::new();
+        let mut values = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
+        loop {
+            let rest = &text[values.byte_offset()..];
+            let begin = text.len() - rest.trim_start().len();
+            line += text[counted..begin].matches('\n').count() as u64;
+            counted = begin;
+            let Some(value) = values.next() else { return Ok(manifests) };
+            let value = value.map_err(|error| self.bad_json(&error))?;
+            let document = schema::parse(value.get().as_bytes()).map_err(|error| {
+                let place = Place { file: self.file.to_owned(), line };
+                BadInput::at(place, error.to_string())
+            })?;
+            let mut value = document.value;
+            if !is_list(&value) {
+                manifests.push(self.manifest(line, value, document.duplicates)?);
+                continue;
+            }
+            if let Value::Array(items) = value["items"].take() {
+                for item in items {
+                    manifests.push(self.manifest(line, item, Vec::new())?);
+                }
+            }
+        }
+    }
+
+    fn bad_json(&self, error: &serde_json::Error) -> BadInput {
+        let number = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
+        let at = tree::Place { line: number(error.line()), column: number(error.column()) };
+        let told = error.to_string();
+        let what = told.split(" at line ").next().unwrap_or(&told).to_owned();
+        BadInput::in_text(self.file, &self.text, at, what)
+    }
 }
 
 fn is_list(value: &Value) -> bool {
     value["kind"].as_str().is_some_and(|kind| kind.ends_with("List")) && value.get("items").is_some()
 }
 
-fn yaml<'t, T: Deserialize<'t>>(file: &str, text: &'t str) -> Result<T, BadInput> {
-    let options = serde_saphyr::options! { legacy_octal_numbers: true, with_snippet: false };
-    serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-        let line = error.location().map_or(1, |location| location.line());
-        BadInput { place: Place { file: file.to_owned(), line }, what: error.to_string() }
-    })
-}
-
 /// The documents of a text that say something, each with how many lines come before it.
-fn documents(text: &str) -> Vec<(usize, String)> {
-    let mut documents: Vec<(usize, String)> = vec![(0, String::new())];
-    for (at, line) in text.lines().enumerate() {
-        let is_boundary = line == "---" || line.starts_with("--- ") || line.starts_with("---\t");
-        if is_boundary {
-            documents.push((at, String::new()));
+fn documents(text: &str) -> Vec<(usize, &str)> {
+    let mut documents = Vec::new();
+    let (mut first, mut begin, mut end) = (0, 0, 0);
+    for (at, line) in text.split_inclusive('\n').enumerate() {
+        let bare = line.trim_end();
+        if bare == "---" || line.starts_with("--- ") || line.starts_with("---\t") {
+            documents.push((first, &text[begin..end]));
+            (first, begin) = (at, end);
         }
-        let document = &mut documents.last_mut().expect("there is one from the start").1;
-        document.push_str(line);
-        document.push('\n');
+        end += line.len();
     }
+    documents.push((first, &text[begin..]));
     let says_something = |line: &str| {
         let line = line.trim_start_matches("---").trim();
         !line.is_empty() && !line.starts_with('#') && line != "..."
@@ -125,34 +261,12 @@ fn documents(text: &str) -> Vec<(usize, String)> {
     documents
 }
 
-/// Reads JSON values, one after the other.
-fn json(file: &str, text: &str) -> Result<Vec<Manifest>, BadInput> {
-    let bad = |line: usize, what: String| {
-        let line = u64::try_from(line).unwrap_or(u64::MAX);
-        BadInput { place: Place { file: file.to_owned(), line }, what }
-    };
-    let mut manifests = Vec::new();
-    let mut values = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
-    loop {
-        let before = &text[..values.byte_offset()];
-        let rest = &text[before.len()..];
-        let blank = rest.len() - rest.trim_start().len();
-        let line = text[..before.len() + blank].matches('\n').count() + 1;
-        let Some(value) = values.next() else { return Ok(manifests) };
-        let value = value.map_err(|error| bad(error.line(), error.to_string()))?;
-        let document = schema::parse(value.get().as_bytes()).map_err(|error| bad(line, error.to_string()))?;
-        let place = Place { file: file.to_owned(), line: u64::try_from(line).unwrap_or(u64::MAX) };
-        let mut value = document.value;
-        if !is_list(&value) {
-            manifests.push(manifest(place, value, document.duplicates)?);
-            continue;
-        }
-        if let Value::Array(items) = value["items"].take() {
-            for item in items {
-                manifests.push(manifest(place.clone(), item, Vec::new())?);
-            }
-        }
-    }
+/// The document of a text that a line is in, as a tree in which every field has its place; nothing if it cannot be read so.
+pub(crate) fn tree_at(text: &str, line: u64) -> Option<tree::Node> {
+    let documents = documents(text);
+    let (first, document) = documents.iter().rfind(|(first, _)| (*first as u64) < line)?;
+    // Empty lines in place of what comes before make the parser tell the lines of the whole text.
+    tree::read(&format!("{}{document}", "\n".repeat(*first))).ok()
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ impl Observation {
     /// The object is not what its kind says.
     pub fn take(&mut self, manifest: Manifest) -> Result<bool, BadInput> {
         let Manifest { place, value, .. } = manifest;
-        self.take_object(value).map_err(|what| BadInput { place, what })
+        self.take_object(value).map_err(|what| BadInput::at(place, what))
     }
 
     fn take_object(&mut self, object: Value) -> Result<bool, String> {

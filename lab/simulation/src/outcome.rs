@@ -18,8 +18,10 @@ pub struct Ending {
     pub(crate) objects: Vec<Kept>,
     /// Kinds that were given, that a cluster would heed, and that the engine does not yet.
     pub unheeded: BTreeSet<String>,
-    /// What kept jobs from having pods.
+    /// What is odd about the manifests, and what kept workloads from having pods.
     pub troubles: Vec<String>,
+    /// How many pods were made for each workload.
+    pub notes: Vec<String>,
 }
 
 impl Ending {

@@ -2,14 +2,17 @@
 //!
 //! Invariant: the engine learns nothing but what an API server would tell it, and every write is answered.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use cluster::change::Change;
 use config::SchedulerSettings;
 use controllers::simulated::Times;
-use convert::change;
+use convert::{change, claim_id, claim_use};
+use decisions::considering::Snapshot;
 use gates::{Gate, Gates};
+use model::claim::ClaimId;
+use model::claim_use::ClaimUse;
 use model::group::Grouping;
 use model::pod::{Pod, PodId};
 use model::timestamp::Timestamp;
@@ -23,12 +26,13 @@ use objects::supercargo::workload::Workload as OwnWorkload;
 use scheduler::engine::{Announcement, ConsiderationOutcome, Effect, Engine, Input};
 use scheduler::write::{About, Write, WriteId, WriteOutcome};
 use scheduling::request::{self, Next, Seen, Verb};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::life::Life;
 use crate::manifest::{BadInput, Manifest};
 use crate::outcome::{ClaimOutcome, Ended, Ending, GrantedDevice, Outcome, PodOutcome};
-use crate::shelf::{Key, Shelf, kind_of, namespace_of};
+use crate::shelf::{Key, Shelf};
+use crate::workloads::Workloads;
 
 /// When every simulation begins.
 const START: Timestamp = Timestamp::from_micros(1_790_000_000_000_000);
@@ -43,8 +47,7 @@ const LIFE_MS_MAX: i64 = 7 * 24 * 3_600_000;
 const RETRY_MS: i64 = 10_000;
 
 /// Kinds that decide where pods go in a cluster, or which pods there are, and that the engine knows nothing of yet.
-const UNHEEDED: [&str; 7] =
-    ["CronJob", "DaemonSet", "Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", "Workload"];
+const UNHEEDED: [&str; 2] = ["HorizontalPodAutoscaler", "Workload"];
 
 pub(crate) type PodObject = objects::core::pod::Pod;
 
@@ -121,14 +124,52 @@ impl Rules<'_> {
 /// # Errors
 /// A manifest is refused.
 pub fn simulate_by(manifests: Vec<Manifest>, rules: &Rules<'_>) -> Result<Ending, BadInput> {
+    let (_, ending) = ended(manifests, rules)?.ending();
+    Ok(ending)
+}
+
+/// The same with what the scheduler knows in the end.
+///
+/// # Errors
+/// A manifest is refused.
+pub fn simulate_to_end(manifests: Vec<Manifest>, rules: &Rules<'_>) -> Result<(Ending, Aftermath), BadInput> {
+    let simulation = ended(manifests, rules)?;
+    let uses = simulation.uses();
+    let (engine, ending) = simulation.ending();
+    Ok((ending, Aftermath { engine, uses }))
+}
+
+/// A simulation in which nothing happens any more.
+fn ended(manifests: Vec<Manifest>, rules: &Rules<'_>) -> Result<Simulation, BadInput> {
     let mut simulation = Simulation::new(rules);
     simulation.take_in(manifests)?;
+    simulation.begin_workloads()?;
     simulation.begin_jobs();
     simulation.make_claims();
     simulation.tell_all();
     simulation.bind_volumes();
     simulation.run();
-    Ok(simulation.ending())
+    Ok(simulation)
+}
+
+/// The cluster as a simulation left it, as its scheduler knows it.
+pub struct Aftermath {
+    engine: Engine,
+    uses: BTreeMap<ClaimId, ClaimUse>,
+}
+
+impl Aftermath {
+    /// What the scheduler would decide from.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        self.engine.snapshot()
+    }
+
+    /// The users and devices of each claim.
+    #[must_use]
+    pub fn uses(&self) -> &BTreeMap<ClaimId, ClaimUse> {
+        &self.uses
+    }
 }
 
 pub(crate) struct Simulation {
@@ -139,7 +180,7 @@ pub(crate) struct Simulation {
     /// Names of the schedulers that there are.
     schedulers: Vec<Arc<str>>,
     /// Classes as allocations copy from them.
-    classes: BTreeMap<String, DeviceClass>,
+    pub(crate) classes: BTreeMap<String, DeviceClass>,
     allocation_times: bool,
     open: VecDeque<(WriteId, Write)>,
     /// How many writes the scheduler made, and after how many it dies.
@@ -158,6 +199,10 @@ pub(crate) struct Simulation {
     pub(crate) volumes: VolumeBinder,
     /// Pods that others displaced, and who.
     pub(crate) displaced: BTreeMap<Key, String>,
+    /// What pods are made for.
+    pub(crate) workloads: Workloads,
+    /// What is odd about the manifests.
+    pub(crate) warnings: Vec<String>,
 }
 
 impl Simulation {
@@ -185,65 +230,8 @@ impl Simulation {
             life: Life::new(rules.times),
             storage_changed: true,
             displaced: BTreeMap::new(),
-        }
-    }
-
-    /// Stores all objects. What others look at comes first; a namespace that somebody only names is there too.
-    fn take_in(&mut self, manifests: Vec<Manifest>) -> Result<(), BadInput> {
-        let mut given = BTreeSet::new();
-        let mut named = BTreeSet::from(["default".to_owned()]);
-        for manifest in &manifests {
-            let bad = |what| BadInput { place: manifest.place.clone(), what };
-            let kind = kind_of(&manifest.value).map_err(bad)?;
-            named.insert(namespace_of(kind, &manifest.value));
-            if kind.kind == "Namespace" {
-                given.insert(manifest.value["metadata"]["name"].as_str().unwrap_or_default().to_owned());
-            }
-        }
-        named.remove("");
-        for name in named.difference(&given) {
-            let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
-            // A name that no namespace can have is complained about where it is used.
-            let _ = self.shelf.create(namespace, Vec::new());
-        }
-        self.seed_priorities(&manifests);
-        let is_first = |manifest: &Manifest| {
-            matches!(manifest.value["kind"].as_str(), Some("Namespace" | "PriorityClass"))
-        };
-        let (first, rest): (Vec<Manifest>, Vec<Manifest>) = manifests.into_iter().partition(is_first);
-        for Manifest { place, value, duplicates } in first.into_iter().chain(rest) {
-            // A moment passes, so that who comes first is first in line.
-            self.shelf.now = self.shelf.now.plus_millis(1);
-            let converted = self.shelf.create(value, duplicates).and_then(|key| {
-                let object = self.shelf.get(&key).unwrap_or(&Value::Null);
-                change::applied(object, 0).map_err(|error| error.to_string())?;
-                self.shelf.rest(&key);
-                Ok(())
-            });
-            converted.map_err(|what| BadInput { place, what })?;
-        }
-        let classes = self.shelf.read_all().map(|(key, class)| (key.name.clone(), class));
-        self.classes = classes.collect();
-        Ok(())
-    }
-
-    /// The classes that every cluster has.
-    fn seed_priorities(&mut self, manifests: &[Manifest]) {
-        let classes =
-            [("system-node-critical", 2_000_001_000_i64), ("system-cluster-critical", 2_000_000_000)];
-        for (name, value) in classes {
-            let is_it = |one: &Manifest| {
-                one.value["kind"] == "PriorityClass" && one.value["metadata"]["name"] == name
-            };
-            if manifests.iter().any(is_it) {
-                continue;
-            }
-            let class = json!({
-                "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
-                "metadata": { "name": name }, "value": value,
-            });
-            let seeded = self.shelf.create(class, Vec::new());
-            debug_assert!(seeded.is_ok(), "the API's own classes are good: {seeded:?}");
+            workloads: Workloads::default(),
+            warnings: Vec::new(),
         }
     }
 
@@ -457,18 +445,25 @@ impl Simulation {
         look(&seen)
     }
 
-    fn ending(self) -> Ending {
+    fn uses(&self) -> BTreeMap<ClaimId, ClaimUse> {
+        let claims = self.shelf.read_all::<ResourceClaim>();
+        claims.map(|(_, claim)| (claim_id(&claim), claim_use(&claim))).collect()
+    }
+
+    fn ending(self) -> (Engine, Ending) {
         // Our own workloads are heeded; those of Kubernetes are not yet.
         let kinds = self.shelf.keys().filter(|key| !key.is::<OwnWorkload>()).map(|key| &key.kind);
         let unheeded = kinds.filter(|kind| UNHEEDED.contains(&kind.as_str())).cloned().collect();
-        let (outcome, troubles) = (self.outcome(), self.troubles_of_jobs());
-        Ending { outcome, writes: self.writes, objects: self.shelf.into_objects(), unheeded, troubles }
+        let (outcome, notes) = (self.outcome(), self.notes_of_workloads());
+        let troubles = self.warnings.iter().cloned().chain(self.troubles_of_workloads()).collect();
+        let (writes, objects) = (self.writes, self.shelf.into_objects());
+        (self.engine, Ending { outcome, writes, objects, unheeded, troubles, notes })
     }
 
-    /// Pods say themselves what keeps them; jobs say it here.
-    fn troubles_of_jobs(&self) -> Vec<String> {
-        let jobs = self.troubles.iter().filter(|(key, _)| !key.is::<PodObject>());
-        jobs.map(|(key, what)| format!("{} {}/{}: {what}", key.kind, key.namespace, key.name)).collect()
+    /// Pods say themselves what keeps them; workloads say it here.
+    fn troubles_of_workloads(&self) -> impl Iterator<Item = String> {
+        let workloads = self.troubles.iter().filter(|(key, _)| !key.is::<PodObject>());
+        workloads.map(|(key, what)| format!("{} {}/{}: {what}", key.kind, key.namespace, key.name))
     }
 
     fn outcome(&self) -> Outcome {

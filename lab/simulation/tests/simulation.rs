@@ -194,13 +194,14 @@ fn a_node_that_says_it_is_not_ready_is_not_used() {
 fn a_manifest_that_is_refused_is_named_with_its_line() {
     let lines = CLUSTER.lines().count();
     let cases = [
-        ("unknwon: 1", "strict decoding error: unknown field \"spec.unknwon\""),
-        ("restartPolicy: Perhaps", "spec.restartPolicy"),
-        ("priorityClassName: nobody", "nobody"),
+        ("unknwon: 1", 5, "unknown field \"spec.unknwon\""),
+        ("resourceClaims: 1", 5, "spec.resourceClaims: expected a list, found 1"),
+        ("restartPolicy: Perhaps", 2, "spec.restartPolicy"),
+        ("priorityClassName: nobody", 2, "nobody"),
     ];
-    for (spec, expected) in cases {
+    for (spec, line, expected) in cases {
         let error = tried(&[pod("p", spec)]).expect_err("it is wrong").to_string();
-        assert!(error.starts_with(&format!("test.yaml:{}: ", lines + 2)), "{error}");
+        assert!(error.starts_with(&format!("test.yaml:{}:", lines + line)), "{error}");
         assert!(error.contains(expected), "{error}");
     }
     let error = tried(&[pod("p", ""), pod("p", "")]).expect_err("it is there twice").to_string();

@@ -15,6 +15,8 @@ use crate::failure::Failure;
 use crate::state::{Named, Source, State};
 use crate::yaml;
 
+pub(crate) use json::document;
+
 const EXAMPLES: &str = "\
 Examples:
   supercargo devices                                every device of the cluster in ~/.kube/config
@@ -74,10 +76,10 @@ impl Devices {
             Format::Table => out.write_all(tables(&shown, false).as_bytes())?,
             Format::Wide => out.write_all(tables(&shown, true).as_bytes())?,
             Format::Json => {
-                let text = serde_json::to_string_pretty(&json::document(&shown)).map_err(io::Error::from)?;
+                let text = serde_json::to_string_pretty(&document(&shown)).map_err(io::Error::from)?;
                 writeln!(out, "{text}")?;
             }
-            Format::Yaml => out.write_all(yaml::document(&json::document(&shown)).as_bytes())?,
+            Format::Yaml => out.write_all(yaml::document(&document(&shown)).as_bytes())?,
         }
         Ok(())
     }
@@ -114,7 +116,7 @@ fn unknown<'n>(what: &str, name: &str, known: impl Iterator<Item = &'n str>) -> 
 }
 
 /// Devices, sums for each node and driver, and counters.
-fn tables(shown: &Inventory, wide: bool) -> String {
+pub(crate) fn tables(shown: &Inventory, wide: bool) -> String {
     if shown.devices.is_empty() {
         return "no devices\n".to_owned();
     }

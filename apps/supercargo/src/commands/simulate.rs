@@ -1,5 +1,7 @@
 //! `supercargo simulate`: where the pods of manifests would go, without a cluster.
 
+mod explained;
+
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -10,7 +12,10 @@ use clap::{Args, ValueEnum};
 use gates::Gates;
 use kubelet::simulated::Times;
 use serde_json::Value;
-use simulation::{Ending, Manifest, Outcome, PodOutcome, Rules, needed_gates, read, simulate_by};
+use simulation::{
+    BadInput, Ending, Manifest, Outcome, POD_KINDS, PodOutcome, Rules, kind_of, makes_pods, needed_gates,
+    read, simulate_by, simulate_to_end,
+};
 
 use crate::cli::seconds;
 use crate::columns::{columns, row};
@@ -18,6 +23,7 @@ use crate::commands::features::refusal;
 use crate::configuration;
 use crate::failure::Failure;
 use crate::yaml;
+use explained::Explained;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -25,6 +31,9 @@ Examples:
   supercargo simulate cluster/ pods.yaml -o json        the same for programs
   kubectl get nodes,resourceslices,deviceclasses -o yaml | supercargo simulate - pods.yaml
   supercargo simulate cluster/ --config scheduler.yaml  with a KubeSchedulerConfiguration
+  supercargo simulate cluster/ --explain                why pods wait, what would help, and a table of all devices
+
+Pods of Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs and CronJobs are created as their controllers would create them.
 
 Exit codes: 0 every pod has a node, 1 a manifest is wrong, 2 a pod waits";
 
@@ -42,6 +51,9 @@ pub(crate) struct Simulate {
     /// supercargo.dev/run-seconds says otherwise [default: it does not end]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     run_seconds: Option<Duration>,
+    /// Explain each waiting pod as `supercargo explain` does, and show devices, utilization and fragmentation
+    #[arg(long)]
+    explain: bool,
     /// How to write the answer
     #[arg(short, long, value_enum, default_value = "table")]
     output: Format,
@@ -49,6 +61,9 @@ pub(crate) struct Simulate {
     #[arg(long, value_name = "SETTING")]
     feature_gates: Option<String>,
 }
+
+/// How many workloads are told of one by one.
+const NOTES_MAX: usize = 50;
 
 /// How placements are written.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -68,6 +83,9 @@ impl Simulate {
         for file in &self.files {
             manifests.extend(read_path(file)?);
         }
+        if !manifests.iter().any(makes_pods) {
+            return Err(self.without_pods(&manifests));
+        }
         let gates = self.gates(&manifests, complaints)?;
         let scheduler = match &self.config {
             None => None,
@@ -75,8 +93,14 @@ impl Simulate {
         };
         let times = Times { run: self.run_seconds, ..Times::default() };
         let rules = Rules { scheduler: scheduler.as_ref(), times, ..Rules::new(gates) };
-        let ending = simulate_by(manifests, &rules).map_err(|bad| failed(bad.to_string()))?;
-        let Ending { outcome, unheeded, troubles, .. } = ending;
+        let (ending, aftermath) = if self.explain {
+            let (ending, aftermath) = simulate_to_end(manifests, &rules)?;
+            (ending, Some(aftermath))
+        } else {
+            (simulate_by(manifests, &rules)?, None)
+        };
+        let Ending { outcome, unheeded, troubles, notes, .. } = ending;
+        say_notes(&notes, complaints);
         for trouble in troubles {
             let _ = writeln!(complaints, "warning: {trouble}");
         }
@@ -84,18 +108,23 @@ impl Simulate {
             // Whoever closed stderr does not want to know.
             let _ = writeln!(
                 complaints,
-                "warning: a cluster would heed each {kind}, and this simulation does not yet"
+                "warning: the simulation ignores objects of kind {kind}, which a cluster acts on"
             );
         }
+        let explained = aftermath.map(|aftermath| explained::explained(&outcome, &aftermath));
         match self.output {
-            Format::Table => out.write_all(table(&outcome).as_bytes())?,
+            Format::Table => {
+                out.write_all(table(&outcome).as_bytes())?;
+                if let Some(explained) = explained {
+                    out.write_all(explained.text().as_bytes())?;
+                }
+            }
             Format::Json => {
-                let text = serde_json::to_string_pretty(&outcome).map_err(io::Error::from)?;
-                writeln!(out, "{text}")?;
+                let text = serde_json::to_string_pretty(&document(&outcome, explained.as_ref())?);
+                writeln!(out, "{}", text.map_err(io::Error::from)?)?;
             }
             Format::Yaml => {
-                let value = serde_json::to_value(&outcome).map_err(io::Error::from)?;
-                out.write_all(yaml::document(&value).as_bytes())?;
+                out.write_all(yaml::document(&document(&outcome, explained.as_ref())?).as_bytes())?;
             }
         }
         Ok(if outcome.pending() == 0 { ExitCode::SUCCESS } else { ExitCode::from(2) })
@@ -103,6 +132,21 @@ impl Simulate {
 }
 
 impl Simulate {
+    /// What is said if there is nothing to place.
+    fn without_pods(&self, manifests: &[Manifest]) -> Failure {
+        // Perhaps one was to be a pod.
+        for manifest in manifests.iter().filter(|manifest| manifest.value["kind"].as_str().is_none()) {
+            if let Err(what) = kind_of(&manifest.value) {
+                return BadInput::at(manifest.place.clone(), what).into();
+            }
+        }
+        let files: Vec<String> = self.files.iter().map(|file| shown(file)).collect();
+        Failure::Failed {
+            wrong: format!("no pods to place in {}", files.join(", ")),
+            hint: format!("add a manifest of kind {}", list(&POD_KINDS)),
+        }
+    }
+
     /// The features as they are set. Those that the manifests need are on unless they are turned off; either is told.
     fn gates(&self, manifests: &[Manifest], complaints: &mut dyn Write) -> Result<Gates, Failure> {
         let setting = self.feature_gates.as_deref().unwrap_or_default();
@@ -142,37 +186,79 @@ fn named(manifest: &Manifest) -> String {
     format!("{kind} {name} ({})", manifest.place)
 }
 
-fn failed(wrong: String) -> Failure {
-    Failure::Failed { wrong, hint: String::new() }
+/// The answer for programs.
+fn document(outcome: &Outcome, explained: Option<&Explained>) -> Result<Value, Failure> {
+    let mut document = serde_json::to_value(outcome).map_err(io::Error::from)?;
+    if let Some(explained) = explained {
+        explained.add_to(&mut document);
+    }
+    Ok(document)
 }
 
-/// The manifests of a file, of all files of a folder in the order of their names, or of stdin.
+/// Tells how many pods were made for workloads; of very many workloads only the first.
+fn say_notes(notes: &[String], complaints: &mut dyn Write) {
+    // Whoever closed stderr does not want to know.
+    for note in notes.iter().take(NOTES_MAX) {
+        let _ = writeln!(complaints, "note: {note}");
+    }
+    if notes.len() > NOTES_MAX {
+        let _ = writeln!(complaints, "note: and pods from {} more workloads", notes.len() - NOTES_MAX);
+    }
+}
+
+/// Words as a choice.
+fn list(words: &[&str]) -> String {
+    match words {
+        [most @ .., last] if !most.is_empty() => format!("{} or {last}", most.join(", ")),
+        _ => words.concat(),
+    }
+}
+
+/// A file as it is named to the user.
+fn shown(path: &Path) -> String {
+    if path == Path::new("-") { "stdin".to_owned() } else { path.display().to_string() }
+}
+
+fn without_manifests(what: &str) -> Failure {
+    let hint = "a manifest is an object in YAML or JSON with apiVersion and kind; in folders, files ending in .yaml, .yml or .json are \
+                read";
+    Failure::Failed { wrong: format!("no manifests in {what}"), hint: hint.to_owned() }
+}
+
+/// The manifests of a file, of all files of a folder in the order of their names, or of stdin. There is at least one.
 pub(crate) fn read_path(path: &Path) -> Result<Vec<Manifest>, Failure> {
-    let unreadable = |error: io::Error| failed(format!("cannot read {}: {error}", path.display()));
+    let unreadable = |error: io::Error| Failure::hinted(&format!("cannot read {}: {error}", shown(path)));
+    let mut manifests = Vec::new();
     if path == Path::new("-") {
         let mut text = String::new();
         io::stdin().read_to_string(&mut text).map_err(unreadable)?;
-        return read("stdin", &text).map_err(|bad| failed(bad.to_string()));
+        manifests = read("stdin", &text)?;
+    } else if path.is_dir() {
+        let mut files = Vec::new();
+        for entry in fs::read_dir(path).map_err(unreadable)? {
+            files.push(entry.map_err(unreadable)?.path());
+        }
+        let is_manifest = |file: &PathBuf| {
+            let extension = file.extension().and_then(|extension| extension.to_str());
+            file.is_file() && matches!(extension, Some("yaml" | "yml" | "json"))
+        };
+        files.retain(is_manifest);
+        files.sort();
+        for file in files {
+            manifests.extend(read_file(&file)?);
+        }
+    } else {
+        manifests = read_file(path)?;
     }
-    if !path.is_dir() {
-        let text = fs::read_to_string(path).map_err(unreadable)?;
-        return read(&path.display().to_string(), &text).map_err(|bad| failed(bad.to_string()));
-    }
-    let mut files = Vec::new();
-    for entry in fs::read_dir(path).map_err(unreadable)? {
-        files.push(entry.map_err(unreadable)?.path());
-    }
-    let is_manifest = |file: &PathBuf| {
-        let extension = file.extension().and_then(|extension| extension.to_str());
-        file.is_file() && matches!(extension, Some("yaml" | "yml" | "json"))
-    };
-    files.retain(is_manifest);
-    files.sort();
-    let mut manifests = Vec::new();
-    for file in files {
-        manifests.extend(read_path(&file)?);
-    }
-    Ok(manifests)
+    if manifests.is_empty() { Err(without_manifests(&shown(path))) } else { Ok(manifests) }
+}
+
+/// The manifests of a file, which may be none.
+fn read_file(path: &Path) -> Result<Vec<Manifest>, Failure> {
+    let name = path.display().to_string();
+    let text =
+        fs::read_to_string(path).map_err(|error| Failure::hinted(&format!("cannot read {name}: {error}")))?;
+    Ok(read(&name, &text)?)
 }
 
 /// Pods with their nodes and reasons, and claims with their devices.

@@ -16,6 +16,8 @@ use crate::columns::{columns, row};
 use crate::failure::Failure;
 use crate::state::{Named, Source};
 
+pub(crate) use json::document;
+
 const EXAMPLES: &str = "\
 Examples:
   supercargo topology                                       the domains of the cluster in ~/.kube/config
@@ -72,8 +74,7 @@ impl Topology {
             Format::Table => out.write_all(table(&root).as_bytes())?,
             Format::Tree => out.write_all(tree::text(&root, &devices).as_bytes())?,
             Format::Json => {
-                let document = json::document(&keys, &root);
-                let text = serde_json::to_string_pretty(&document).map_err(io::Error::from)?;
+                let text = serde_json::to_string_pretty(&document(&keys, &root)).map_err(io::Error::from)?;
                 writeln!(out, "{text}")?;
             }
             Format::Svg => out.write_all(picture::svg(&root, &devices).as_bytes())?,
@@ -97,7 +98,7 @@ impl Topology {
 }
 
 /// A row for each domain and driver; one row for a domain without devices.
-fn table(root: &Domain) -> String {
+pub(crate) fn table(root: &Domain) -> String {
     let mut rows = vec![row([
         "DOMAIN",
         "NODES",

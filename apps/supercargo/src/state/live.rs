@@ -202,7 +202,7 @@ impl Gatherer<'_> {
         let name = item["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let place = Place { file: format!("{}/{name}", kind.plural), line: 1 };
         // An object that a scheduler cannot read either is as good as not there, and is told of.
-        if let Err(bad) = part.take(Manifest { place, value: item, duplicates: Vec::new() }) {
+        if let Err(bad) = part.take(Manifest::made(place, item)) {
             self.say(&format!("left out {} {name}: {}", kind.kind, bad.what));
         }
     }

@@ -63,16 +63,98 @@ fn yaml_says_the_same_as_json_and_stdin_is_read_once_it_is_asked_for() {
 #[test]
 fn what_cannot_be_read_is_named_with_its_line_and_the_exit_code_is_1() {
     let refused = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: []}\n";
-    let cases = [
-        (&["gpus.yaml", "-"][..], BAD_YAML, "error: stdin:5: "),
-        (&["gpus.yaml", "-"], refused, "error: stdin:1: spec.containers: "),
-        (&["nowhere.yaml"], "", "error: cannot read nowhere.yaml: "),
+    let typo =
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  contaners:\n  - {name: c, image: i}\n";
+    let many = format!("{{kind: A}}\n---\n{}\n", BAD_YAML.replace("containers: [", "containers: }"));
+    let cases: [(&[&str], &str, &str); 9] = [
+        (
+            &["gpus.yaml", "-"],
+            BAD_YAML,
+            "stdin:5:15: unclosed bracket '['\n  5 |   containers: [\n    |               ^\n",
+        ),
+        (&["-"], &many, "stdin:7:15: misplaced bracket\n  7 |   containers: }\n    |               ^\n"),
+        (&["-"], "{\"apiVersion\": \"v1\",\n \"kind\": }\n", "stdin:1: a manifest needs kind\n"),
+        (
+            &["gpus.yaml", "-"],
+            typo,
+            "stdin:5:3: unknown field \"spec.contaners\"\n  5 |   contaners:\n    |   ^\nhint: did you mean `containers`?\n",
+        ),
+        (&["gpus.yaml", "-"], refused, "stdin:1: spec.containers: "),
+        (&["nowhere.yaml"], "", "cannot read nowhere.yaml: "),
+        (
+            &["-"],
+            "",
+            "no manifests in stdin\nhint: a manifest is an object in YAML or JSON with apiVersion and kind; ",
+        ),
+        (
+            &["-"],
+            "{apiVersion: v1, kind: Node, metadata: {name: a}}",
+            "no pods to place in stdin\nhint: add a manifest of kind Pod, Deployment, StatefulSet, DaemonSet, Job, CronJob, \
+             ReplicaSet or ReplicationController\n",
+        ),
+        (&["-"], "- kind: Pod\n", "stdin:1: a manifest is an object with apiVersion and kind\n"),
     ];
     for (arguments, stdin, expected) in cases {
         let output = simulate(arguments, stdin);
         assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(1), ""), "{arguments:?}");
-        assert!(text(&output.stderr).starts_with(expected), "{}", text(&output.stderr));
+        let told = text(&output.stderr);
+        assert!(told.starts_with(&format!("error: {expected}")), "{told}");
     }
+}
+
+#[test]
+fn a_folder_without_manifests_is_an_error() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("without-manifests");
+    std::fs::create_dir_all(&folder).expect("the test directory is writable");
+    std::fs::write(folder.join("notes.txt"), "kind: Pod\n").expect("the test directory is writable");
+    std::fs::write(folder.join("empty.yaml"), "# nothing\n---\n").expect("the test directory is writable");
+    let path = folder.to_str().expect("the path is a text");
+    let output = simulate(&["gpus.yaml", path], "");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        text(&output.stderr).starts_with(&format!("error: no manifests in {path}\nhint: ")),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
+#[test]
+fn waiting_pods_are_explained_as_explain_does_and_devices_are_summed_up() {
+    let output = simulate(&[".", "--explain"], "");
+    assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(2), ""));
+    let told = text(&output.stdout);
+    let explained = "
+pod default/latecomer waits:
+  0/2 nodes are available: 2 cannot allocate all claims.";
+    assert!(told.contains(explained), "{told}");
+    for line in [
+        "  smallest set of constraints that conflict:",
+        "FRAGMENTATION",
+        "gpu.example.com: 2 of 2 devices allocated (100%), 0 free",
+    ] {
+        assert!(told.contains(line), "{line} is not in {told}");
+    }
+    let answer = answer(&simulate(&[".", "--explain", "-o", "json"], ""));
+    assert_eq!(answer["explanations"][0]["pod"], "default/latecomer");
+    let sentence = answer["explanations"][0]["explanation"]["message"].as_str().expect("a sentence");
+    assert!(told.contains(sentence), "{sentence}");
+    assert_eq!(answer["inventory"]["devices"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn pods_that_ask_for_the_same_are_explained_once() {
+    let template = "template: {metadata: {labels: {app: x}}, spec: {containers: [{name: c, image: i, resources: {requests: {cpu: 99}}}]}}";
+    let deployment = format!(
+        "{{apiVersion: apps/v1, kind: Deployment, metadata: {{name: web}}, spec: {{replicas: 8, selector: {{matchLabels: {{app: x}}}}, {template}}}}}"
+    );
+    let output = simulate(&["gpus.yaml", "-", "--explain"], &deployment);
+    assert_eq!(text(&output.stderr), "note: 8 pods from Deployment default/web\n");
+    let told = text(&output.stdout);
+    assert_eq!(told.matches("waits:\n").count(), 1, "{told}");
+    assert!(
+        told.contains("\n  7 more pods ask for the same: default/web-") && told.contains(" and 2 more\n"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -158,10 +240,11 @@ hint: a cluster has these feature gates off by default; to simulate it without o
 
 #[test]
 fn what_the_answer_does_not_take_into_account_is_said_beside_it() {
-    let deployment = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {}}";
-    let output = simulate(&["gpus.yaml", "-", "-o", "json"], deployment);
+    let scaler = "{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: web}, spec: {maxReplicas: 3, scaleTargetRef: {kind: Deployment, name: web}}}\n---\n{apiVersion: example.com/v1, kind: Boat, metadata: {name: p}}";
+    let output = simulate(&["gpus.yaml", "-", "-o", "json"], scaler);
     assert_eq!(answer(&output), answer(&simulate(&["gpus.yaml", "-o", "json"], "")));
-    let expected = "warning: a cluster would heed each Deployment, and this simulation does not yet\n";
+    let expected = "warning: ignored 1 object of the unknown kind Boat (example.com/v1)\n\
+                    warning: the simulation ignores objects of kind HorizontalPodAutoscaler, which a cluster acts on\n";
     assert_eq!(text(&output.stderr), expected);
 }
 

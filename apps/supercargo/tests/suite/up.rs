@@ -132,6 +132,12 @@ fn what_is_wrong_with_a_manifest_is_said_with_its_place() {
             "error: stdin:1: \"Boat\" of \"v1\" is not served",
         ),
         ("{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: []}}", "error: stdin:1: "),
+        (
+            "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  contaners: []\n",
+            "error: stdin:5:3: unknown field \"spec.contaners\"\n  5 |   contaners: []\n    |   ^\nhint: did you mean `containers`?\n",
+        ),
+        ("kind: Pod\n  a: [\n", "error: stdin:2:4: "),
+        ("", "error: no manifests in stdin\nhint: "),
     ];
     for (manifest, expected) in table {
         let output = finished(up(&folder, &["--no-examples", "-f", "-"]), manifest);

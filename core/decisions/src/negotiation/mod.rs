@@ -3,7 +3,7 @@
 
 mod say;
 
-pub use self::say::{Say, unanswered};
+pub use self::say::{Say, awaited};
 pub use crate::plans::rounds::Rounds;
 pub use crate::plans::selections::Selections;
 pub use crate::values::openings::{NODES_MAX, Openings};

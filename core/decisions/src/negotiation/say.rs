@@ -9,6 +9,7 @@ use model::pod::Pod;
 use rustc_hash::FxHashSet;
 
 use crate::cycle::Cycle;
+use crate::values::driver_wait::{Await, Wait};
 use crate::values::lot::mix;
 use crate::values::openings::{NODES_MAX, Openings};
 use crate::values::pending::Pending;
@@ -38,6 +39,17 @@ pub fn unanswered<'p>(known: Option<&PodContext>, pending: &'p [Pending]) -> Vec
     }
     let has_answer = |one: &&Pending| known.is_some_and(|known| known.answers.contains_key(&one.entry));
     pending.iter().filter(|one| !has_answer(one)).collect()
+}
+
+/// What a pod waits for of drivers, once a node is selected for it or while none is.
+#[must_use]
+pub fn awaited(known: Option<&PodContext>, pending: &[Pending], selected: Option<NodeName>) -> Wait {
+    let claims = if selected.is_some() { pending.iter().collect() } else { unanswered(known, pending) };
+    Wait {
+        what: if selected.is_some() { Await::Allocation } else { Await::Information },
+        node: selected,
+        claims: claims.into_iter().map(|one| (one.entry.clone(), one.driver.clone())).collect(),
+    }
 }
 
 /// What is to be said, given the node that is chosen so far, those that were chosen before it, and the nodes that fit, the best

@@ -26,7 +26,7 @@ impl PodRefusal {
     /// What it means, with what came of preemption.
     #[must_use]
     pub fn meaning(&self, preemption: Option<&PodPreemption>) -> Meaning {
-        let mut meaning = self.codes();
+        let mut meaning = self.summary();
         match preemption {
             // Another node or other pods are news.
             Some(PodPreemption::Found { node, .. }) => meaning += &format!(" preempts on {node}"),
@@ -37,12 +37,12 @@ impl PodRefusal {
         Meaning(meaning)
     }
 
-    fn codes(&self) -> String {
-        let mut codes = format!("{:?} {:?} {:?}", self.bound_to, self.everywhere, self.certainty);
+    fn summary(&self) -> String {
+        let mut summary = format!("{:?} {:?} {:?}", self.bound_to, self.everywhere, self.certainty);
         for reason in self.reasons.keys() {
-            let _ = write!(codes, " {reason:?}");
+            let _ = write!(summary, " {reason:?}");
         }
-        codes
+        summary
     }
 }
 
@@ -55,7 +55,7 @@ impl GangRefusal {
         add_reason(&mut meaning, &self.miss.why);
         let _ = write!(meaning, " {:?}", self.certainty);
         if let Some(alone) = self.kept_off_all() {
-            meaning += &format!(" {}", alone.refusal.codes());
+            meaning += &format!(" {}", alone.refusal.summary());
         }
         if let Some(preemption) = &self.preemption {
             let _ = write!(meaning, " {}", preemption.code());
@@ -67,7 +67,7 @@ impl GangRefusal {
 fn add_reason(meaning: &mut String, why: &GangReason) {
     let _ = write!(meaning, " {}", why.code());
     match why {
-        GangReason::Member(one) => *meaning += &format!(" {}", one.refusal.codes()),
+        GangReason::Member(one) => *meaning += &format!(" {}", one.refusal.summary()),
         GangReason::NoRoom(refusal) => {
             if let Some(Lack::Next(next)) = refusal.nearest.as_ref().map(|nearest| &nearest.lack) {
                 next.reasons.keys().for_each(|reason| *meaning += reason.code());

@@ -5,6 +5,7 @@ pub mod certainty;
 pub(crate) mod choice;
 mod codes;
 pub mod driver_wait;
+pub mod event_reasons;
 pub(crate) mod filter_set;
 pub mod gang_outcome;
 pub mod gang_preemption;

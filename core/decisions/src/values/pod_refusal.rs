@@ -101,6 +101,24 @@ impl PodRefusal {
         self.reasons.iter()
     }
 
+    /// The codes of what removes nodes, the most frequent first.
+    #[must_use]
+    pub fn codes(&self) -> Vec<&'static str> {
+        if let Some(reason) = self.everywhere() {
+            return vec![reason.code()];
+        }
+        let mut counted: Vec<(usize, &'static str)> =
+            self.removed().map(|(reason, removed)| (removed.nodes, reason.code())).collect();
+        counted.sort_by(|one, other| other.0.cmp(&one.0).then(one.1.cmp(other.1)));
+        let mut codes: Vec<&'static str> = Vec::new();
+        counted.into_iter().for_each(|(_, code)| {
+            if !codes.contains(&code) {
+                codes.push(code);
+            }
+        });
+        codes
+    }
+
     /// What came closest for devices.
     pub fn nearest(&self) -> Option<&Nearest> {
         self.nearest.as_ref()

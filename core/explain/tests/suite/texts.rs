@@ -475,7 +475,7 @@ fn a_pod_that_fits_says_so() {
     check(
         &cluster.text("web"),
         r#"
-        pod default/web fits on node a; it waits for its turn
+        pod default/web fits on node a; it is in the scheduling queue
         "#,
     );
     check(

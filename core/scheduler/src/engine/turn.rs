@@ -27,11 +27,13 @@ pub(crate) struct Refused {
     pub(crate) meaning: Meaning,
     pub(crate) message: String,
     pub(crate) filters: FilterSet,
+    pub(crate) reasons: Vec<&'static str>,
 }
 
 impl From<String> for Refused {
     fn from(message: String) -> Refused {
-        Refused { meaning: (&*message).into(), message, filters: FilterSet::default() }
+        let filters = FilterSet::default();
+        Refused { meaning: (&*message).into(), message, filters, reasons: Vec::new() }
     }
 }
 
@@ -191,7 +193,7 @@ impl Engine {
 
     /// Puts a pod back that has no place, and says why.
     pub(crate) fn refuse(&mut self, now: Timestamp, pod: &Arc<Pod>, failure: Failure, told: Refused) {
-        let Refused { meaning, message, filters } = told;
+        let Refused { meaning, message, filters, reasons } = told;
         let reason = match &failure {
             Failure::Refused(_) | Failure::LimitReached(_) => WaitReason::Unschedulable,
             Failure::Failed => WaitReason::SchedulerError,
@@ -209,7 +211,13 @@ impl Engine {
                 self.note_pod(pod, reason, message.clone());
             }
         }
-        self.outbox.announce(Announcement::FailedScheduling { pod: pod.clone(), message, filters, is_news });
+        self.outbox.announce(Announcement::FailedScheduling {
+            pod: pod.clone(),
+            message,
+            filters,
+            reasons,
+            is_news,
+        });
     }
 
     /// Notes on a pod why it waits.

@@ -14,6 +14,7 @@ pub struct Plugins {
     executions: Family<Histogram>,
     evaluations: Family<Counter>,
     unschedulable: Family<Gauge>,
+    waiting: Family<Gauge>,
     permits: Family<Histogram>,
 }
 
@@ -46,6 +47,11 @@ impl Plugins {
                 help: "Pods that wait because of a plugin. A pod that several refused counts for each of them.",
                 labels: &["plugin", "profile"],
             }),
+            waiting: registry.gauge(Named {
+                name: "supercargo_scheduler_waiting_pods",
+                help: "Pods that wait for a reason, by its code in docs/reasons.md. A pod that waits for several counts for each of them.",
+                labels: &["reason", "profile"],
+            }),
             permits: registry.seconds(
                 Named {
                     name: "scheduler_permit_wait_duration_seconds",
@@ -70,6 +76,7 @@ pub struct Profile {
     points: Family<Histogram>,
     point_slots: Slots<Histogram>,
     unschedulable: Family<Gauge>,
+    waiting: Family<Gauge>,
 }
 
 /// What is counted for one plugin at one extension point. Made once for each.
@@ -95,6 +102,7 @@ impl Metrics {
             points: self.plugins.points.clone(),
             point_slots: Slots::new(Point::ALL.len() * Status::ALL.len()),
             unschedulable: self.plugins.unschedulable.clone(),
+            waiting: self.plugins.waiting.clone(),
         }
     }
 
@@ -131,6 +139,11 @@ impl Profile {
     /// So many more pods wait because of this plugin, or fewer.
     pub fn unschedulable(&self, plugin: &str, change: i64) {
         self.unschedulable.with(&[plugin, &self.name]).add(change);
+    }
+
+    /// So many more pods wait for the reason with this code, or fewer.
+    pub fn waiting(&self, reason: &str, change: i64) {
+        self.waiting.with(&[reason, &self.name]).add(change);
     }
 }
 

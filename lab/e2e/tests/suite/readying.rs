@@ -245,7 +245,7 @@ async fn waits_on_another_node(cluster: &Cluster, but: &[&str]) -> Result<String
             let device =
                 format!("device on node {node}: claim default/c, device {DRIVER}/{node}/gpu-0: Attached");
             let says = scheduled(pod).is_some_and(|one| {
-                (&*one.status, &*one.reason) == ("False", "WaitingForBindingConditions")
+                (&*one.status, &*one.reason) == ("False", "BindingConditionsPending")
                     && one.message.contains(&device)
             });
             pod.spec.node_name.is_empty() && !node.is_empty() && !but.contains(&node) && says

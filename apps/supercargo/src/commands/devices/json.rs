@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::effect;
 
 /// The devices and counters as one object.
-pub(super) fn document(shown: &Inventory) -> Value {
+pub(crate) fn document(shown: &Inventory) -> Value {
     let devices: Vec<Value> = shown.devices.iter().map(device).collect();
     let counters: Vec<Value> = shown.counters.iter().map(counter).collect();
     json!({ "devices": devices, "counters": counters })

@@ -31,11 +31,18 @@ pub(crate) struct Watcher {
     /// The loop still turns.
     alive: Pulse,
     profiles: Mutex<Vec<(String, Profile)>>,
-    /// Pods that were refused, by uid: their profiles, and the filters that said so.
-    refused: Mutex<HashMap<String, (Arc<str>, FilterSet)>>,
+    /// Pods that were refused, by uid.
+    refused: Mutex<HashMap<String, Refusal>>,
     /// What pods waited for the last time, and of whom.
     awaited: Mutex<BTreeSet<(Await, Arc<str>)>>,
     troubles: Troubles,
+}
+
+/// Who refused a pod, and why.
+struct Refusal {
+    profile: Arc<str>,
+    filters: FilterSet,
+    reasons: Vec<&'static str>,
 }
 
 /// After this long without a sign the loop counts as stuck: it gives one each second.
@@ -96,23 +103,25 @@ impl Watcher {
         }
     }
 
-    /// Counts who is refused by which plugin: what was said of a pod before counts no more.
-    fn refused(&self, uid: &str, now: Option<(&Arc<str>, FilterSet)>) {
-        let mut refused = self.refused.lock();
-        let before = match now {
-            Some((profile, filters)) => refused.insert(uid.to_owned(), (profile.clone(), filters)),
-            None => refused.remove(uid),
-        };
-        let count = |profile: &str, filters: FilterSet, change: i64| {
-            self.with_profile(profile, |profile| {
-                scheduling::plugins_of(filters).for_each(|plugin| profile.unschedulable(plugin, change));
+    /// Counts who is refused by which plugin, and for which reason: what was said of a pod before counts no more.
+    fn refused(&self, uid: &str, now: Option<Refusal>) {
+        let count = |refusal: &Refusal, change: i64| {
+            self.with_profile(&refusal.profile, |profile| {
+                let plugins = scheduling::plugins_of(refusal.filters);
+                plugins.for_each(|plugin| profile.unschedulable(plugin, change));
+                refusal.reasons.iter().for_each(|reason| profile.waiting(reason, change));
             });
         };
-        if let Some((profile, filters)) = before {
-            count(&profile, filters, -1);
+        if let Some(refusal) = &now {
+            count(refusal, 1);
         }
-        if let Some((profile, filters)) = now {
-            count(profile, filters, 1);
+        let mut refused = self.refused.lock();
+        let before = match now {
+            Some(refusal) => refused.insert(uid.to_owned(), refusal),
+            None => refused.remove(uid),
+        };
+        if let Some(refusal) = before {
+            count(&refusal, -1);
         }
     }
 
@@ -254,10 +263,12 @@ impl Listener for Watcher {
             }
             Notice::Queued { station, cause, count } => self.queued(*station, *cause, *count),
             Notice::WaitsNoMore { uid } => self.refused(uid, None),
-            Notice::Refused { pod, message, filters } => {
-                self.refused(&pod.uid, Some((&pod.scheduler, *filters)));
+            Notice::Refused { pod, message, filters, reasons } => {
+                let (profile, filters, reasons) = (pod.scheduler.clone(), *filters, reasons.to_vec());
+                let codes = reasons.join(",");
+                self.refused(&pod.uid, Some(Refusal { profile, filters, reasons }));
                 let pod = named(&pod.id);
-                debug!(pod, reason = message, "no place");
+                debug!(pod, reasons = codes, message, "no place");
             }
             Notice::DevicesPending { pod, message } => {
                 let pod = named(&pod.id);

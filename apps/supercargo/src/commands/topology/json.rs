@@ -7,7 +7,7 @@ use inventory::domains::{Domain, Tally};
 use serde_json::{Map, Value, json};
 
 /// The levels and the domains of a cluster.
-pub(super) fn document(levels: &[Arc<str>], root: &Domain) -> Value {
+pub(crate) fn document(levels: &[Arc<str>], root: &Domain) -> Value {
     let levels: Vec<&str> = levels.iter().map(AsRef::as_ref).collect();
     json!({ "levels": levels, "cluster": domain(root) })
 }

@@ -151,12 +151,13 @@ impl Engine {
         if told.get(&pod.uid).is_some_and(|known| is_as(known, &lack)) {
             return;
         }
-        let (message, filters) = (lack.with_hint(), filters(&lack));
+        let (message, filters, reasons) = (lack.with_hint(), filters(&lack), vec![lack.code()]);
         told.insert(pod.uid.clone(), lack);
         let (id, uid, reason) = (pod.id.clone(), pod.uid.clone(), WaitReason::Unschedulable);
         self.outbox.submit(Write::Note { pod: id, uid, reason, message: message.clone() });
         self.queue.forget_told(key);
-        self.outbox.announce(Announcement::FailedScheduling { pod, message, filters, is_news: true });
+        let is_news = true;
+        self.outbox.announce(Announcement::FailedScheduling { pod, message, filters, reasons, is_news });
     }
 
     fn lack_of_group(&self, pod: &Pod) -> Option<Lacking> {

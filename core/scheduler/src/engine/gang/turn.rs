@@ -197,7 +197,8 @@ impl Engine {
                 self.note_pod(pod, WaitReason::Unschedulable, message.clone());
             }
             let (pod, message, filters) = (pod.clone(), message.clone(), *filters);
-            self.outbox.announce(Announcement::FailedScheduling { pod, message, filters, is_news });
+            let reasons = vec![refusal.miss.why.code()];
+            self.outbox.announce(Announcement::FailedScheduling { pod, message, filters, reasons, is_news });
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cluster::groups::Key;
 use decisions::in_the_way::InTheWay;
-use decisions::negotiation::{Openings, Pending, Say, unanswered};
+use decisions::negotiation::{Openings, Pending, Say, awaited};
 use decisions::pod::PodRefusal;
 use decisions::underway::Underway as _;
 use decisions::wake::{Wake, Wakes};
@@ -13,7 +13,6 @@ use model::pod::Pod;
 use model::timestamp::Timestamp;
 
 use crate::engine::{Announcement, Engine};
-use crate::news::{Await, Wait};
 
 /// What could change which nodes fit. That others come and go there is found out with the next answer.
 pub(super) const NODES: Wakes = Wakes::of(&[
@@ -94,15 +93,9 @@ impl Engine {
     /// Says what is wanted about a pod, to drivers and to people. Gives the node that drivers are told, if they are told one.
     fn tell(&mut self, pod: &Arc<Pod>, pending: &[Pending], wanted: Say) -> Option<NodeName> {
         let known = self.facts.context(pod);
-        let lacking = unanswered(known, pending);
         // Of a pod that is on a node drivers are told by the controllers that look after such pods.
         let selected = wanted.selected.clone().or_else(|| pod.node.clone());
-        let awaited = if selected.is_some() { pending.iter().collect() } else { lacking };
-        let wait = Wait {
-            what: if selected.is_some() { Await::Allocation } else { Await::Information },
-            node: selected,
-            claims: awaited.into_iter().map(|one| (one.entry.clone(), one.driver.clone())).collect(),
-        };
+        let wait = awaited(known, pending, selected);
         let is_said = known
             .is_some_and(|known| known.selected == wanted.selected && known.potential == wanted.potential);
         let is_told = pod.node.is_none() && !is_said && !self.negotiations.tellings.overtakes(&pod.uid);

@@ -209,5 +209,10 @@ fn failure(refusal: &PodRefusal, wakes_on: Wakes) -> Failure {
 /// Why a pod has no place, and what came of preemption.
 fn told(refusal: &PodRefusal, preemption: Option<&PodPreemption>) -> Refused {
     let message = refusal.with_preemption(preemption);
-    Refused { meaning: refusal.meaning(preemption), message, filters: refusal.filters() }
+    Refused {
+        meaning: refusal.meaning(preemption),
+        message,
+        filters: refusal.filters(),
+        reasons: refusal.codes(),
+    }
 }

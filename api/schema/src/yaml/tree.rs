@@ -32,34 +32,47 @@ impl From<Location> for Place {
 
 /// A value and where it begins.
 #[derive(Debug)]
-pub(crate) struct Node {
+pub struct Node {
+    /// Where it begins.
     pub at: Place,
+    /// What it is.
     pub value: Value,
 }
 
 /// What stands there.
 #[derive(Debug)]
-pub(crate) enum Value {
+pub enum Value {
+    /// Nothing.
     Null,
+    /// True or false.
     Bool(bool),
+    /// A whole number.
     Whole(i128),
+    /// Any other number.
     Real(f64),
+    /// A text.
     Text(String),
+    /// A list.
     List(Vec<Node>),
+    /// A map.
     Map(Vec<KeyedNode>),
 }
 
 /// A key, where it is, and its value.
 #[derive(Debug)]
-pub(crate) struct KeyedNode {
+pub struct KeyedNode {
+    /// Where the key is.
     pub at: Place,
+    /// The key.
     pub key: String,
+    /// The value.
     pub node: Node,
 }
 
 impl Value {
     /// What it is, for a message.
-    pub(crate) fn told(&self) -> &'static str {
+    #[must_use]
+    pub fn told(&self) -> &'static str {
         match self {
             Self::Null => "nothing",
             Self::Bool(_) => "true or false",
@@ -74,8 +87,10 @@ impl Value {
 
 /// Why there is no tree.
 #[derive(Debug)]
-pub(crate) struct NoTree {
+pub struct NoTree {
+    /// Where the text is wrong.
     pub at: Place,
+    /// What is wrong there.
     pub what: String,
 }
 
@@ -83,28 +98,35 @@ pub(crate) struct NoTree {
 const DEPTH_MAX: usize = 24;
 
 /// Reads YAML, of which JSON is a part.
-pub(crate) fn read(text: &str) -> Result<Node, NoTree> {
+///
+/// # Errors
+/// The text is no YAML, or not a single document, or nested too deeply.
+pub fn read(text: &str) -> Result<Node, NoTree> {
     let options = serde_saphyr::options! {
         duplicate_keys: DuplicateKeyPolicy::LastWins,
         legacy_octal_numbers: true,
         with_snippet: false,
         budget: serde_saphyr::budget! { max_depth: DEPTH_MAX },
     };
-    serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-        let at = error.location().map_or_else(Place::default, Place::from);
-        let told = error.to_string();
-        // Some of the library's sentences are about its own functions and numbers.
-        let what = if told.starts_with("multiple YAML documents") {
-            "a second document begins here"
-        } else if told.starts_with("budget breached: Depth") || told.starts_with("recursion limit") {
-            "lists and maps are nested too deeply"
-        } else if told.starts_with("budget breached") {
-            "there is too much of it"
-        } else {
-            told.trim_end_matches(&format!(" at {at}"))
-        };
-        NoTree { at, what: what.to_owned() }
-    })
+    serde_saphyr::from_str_with_options(text, options).map_err(|error| fault(&error))
+}
+
+/// What the library says of a text, with its place. The options that it was read with must leave out snippets.
+#[must_use]
+pub fn fault(error: &serde_saphyr::Error) -> NoTree {
+    let at = error.location().map_or_else(Place::default, Place::from);
+    let told = error.to_string();
+    // Some of the library's sentences are about its own functions and numbers.
+    let what = if told.starts_with("multiple YAML documents") {
+        "a second document begins here"
+    } else if told.starts_with("budget breached: Depth") || told.starts_with("recursion limit") {
+        "lists and maps are nested too deeply"
+    } else if told.starts_with("budget breached") {
+        "there is too much of it"
+    } else {
+        told.trim_end_matches(&format!(" at {at}"))
+    };
+    NoTree { at, what: what.to_owned() }
 }
 
 impl<'de> Deserialize<'de> for Node {
