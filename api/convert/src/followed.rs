@@ -22,6 +22,7 @@ use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use objects::supercargo::workload::Workload;
 use serde_json::Value;
 
+use crate::bare;
 use crate::change::Fact;
 use crate::error::{ConvertError, ObjectName};
 
@@ -36,6 +37,15 @@ pub trait Followed: Object + Fact {
     /// It may come and go while a server runs: one of our own, which is a CRD elsewhere, or one that not every server has. All
     /// others are always there.
     const COMES_AND_GOES: bool = false;
+
+    /// Removes what nothing is decided by and what may be secret, beyond what all objects do without.
+    fn strip(&mut self) {}
+
+    /// Removes what nothing is decided by and what may be secret. The facts that it gives are the same.
+    fn make_bare(&mut self) {
+        bare::metadata(self.metadata_mut());
+        self.strip();
+    }
 }
 
 /// A kind that a scheduler follows, as a value.
@@ -135,6 +145,10 @@ impl Followed for Pod {
     const PLURAL: &'static str = "pods";
     // What has ended uses nothing any more.
     const FIELDS: &'static str = "status.phase!=Succeeded,status.phase!=Failed";
+
+    fn strip(&mut self) {
+        bare::pod(self);
+    }
 }
 
 impl Followed for ResourceSlice {
@@ -155,6 +169,10 @@ impl Followed for DeviceTaintRule {
 
 impl Followed for PersistentVolume {
     const PLURAL: &'static str = "persistentvolumes";
+
+    fn strip(&mut self) {
+        bare::persistent_volume(self);
+    }
 }
 
 impl Followed for PersistentVolumeClaim {
@@ -163,6 +181,10 @@ impl Followed for PersistentVolumeClaim {
 
 impl Followed for StorageClass {
     const PLURAL: &'static str = "storageclasses";
+
+    fn strip(&mut self) {
+        bare::storage_class(self);
+    }
 }
 
 impl Followed for CSINode {
@@ -179,6 +201,10 @@ impl Followed for CSIStorageCapacity {
 
 impl Followed for VolumeAttachment {
     const PLURAL: &'static str = "volumeattachments";
+
+    fn strip(&mut self) {
+        bare::attachment(self);
+    }
 }
 
 impl Followed for PodDisruptionBudget {
@@ -191,14 +217,26 @@ impl Followed for Service {
 
 impl Followed for ReplicationController {
     const PLURAL: &'static str = "replicationcontrollers";
+
+    fn strip(&mut self) {
+        bare::replication_controller(self);
+    }
 }
 
 impl Followed for ReplicaSet {
     const PLURAL: &'static str = "replicasets";
+
+    fn strip(&mut self) {
+        bare::replica_set(self);
+    }
 }
 
 impl Followed for StatefulSet {
     const PLURAL: &'static str = "statefulsets";
+
+    fn strip(&mut self) {
+        bare::stateful_set(self);
+    }
 }
 
 impl Followed for PodGroup {
