@@ -64,6 +64,7 @@ pub struct FollowedKind {
     /// See [`Followed::COMES_AND_GOES`].
     pub comes_and_goes: bool,
     pub(crate) read: fn(&Value) -> Result<Box<dyn Fact>, ConvertError>,
+    pub(crate) bare: fn(&Value) -> Result<Vec<u8>, ConvertError>,
 }
 
 impl FollowedKind {
@@ -78,6 +79,7 @@ impl FollowedKind {
             gate: K::GATE,
             comes_and_goes: K::COMES_AND_GOES,
             read: read::<K>,
+            bare: bare::<K>,
         }
     }
 
@@ -116,21 +118,44 @@ pub const FOLLOWED: [FollowedKind; 24] = [
     FollowedKind::of::<PodSchedulingContext>(),
 ];
 
+static TABLE: [FollowedKind; FOLLOWED.len()] = FOLLOWED;
+
 /// The kinds that are followed with these features.
 pub fn followed(gates: Gates) -> impl Iterator<Item = &'static FollowedKind> {
-    static TABLE: [FollowedKind; FOLLOWED.len()] = FOLLOWED;
     TABLE.iter().filter(move |row| row.matters(gates))
+}
+
+/// The row of a kind by its name.
+#[must_use]
+pub fn row_of(kind: &str) -> Option<&'static FollowedKind> {
+    TABLE.iter().find(|row| row.kind == kind)
+}
+
+/// An object as JSON without what nothing is decided by and what may be secret; nothing if its kind is not followed.
+///
+/// # Errors
+/// The object is not what its kind says.
+pub fn bare_object(object: &Value) -> Result<Option<Vec<u8>>, ConvertError> {
+    let row = row_of(object["kind"].as_str().unwrap_or_default());
+    row.filter(|row| object["apiVersion"] == row.api_version).map(|row| (row.bare)(object)).transpose()
 }
 
 /// An object of a kind, read from its JSON.
 fn read<K: Followed + 'static>(object: &Value) -> Result<Box<dyn Fact>, ConvertError> {
-    match K::read_value(object) {
-        Ok(read) => Ok(Box::new(read)),
-        Err(error) => {
-            let name = object["metadata"]["name"].as_str().unwrap_or_default();
-            Err(ConvertError::Unreadable { object: ObjectName::named::<K>(name), reason: error.to_string() })
-        }
-    }
+    Ok(Box::new(typed::<K>(object)?))
+}
+
+fn bare<K: Followed>(object: &Value) -> Result<Vec<u8>, ConvertError> {
+    let mut object: K = typed(object)?;
+    object.make_bare();
+    Ok(object.write())
+}
+
+fn typed<K: Followed>(object: &Value) -> Result<K, ConvertError> {
+    K::read_value(object).map_err(|error| {
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        ConvertError::Unreadable { object: ObjectName::named::<K>(name), reason: error.to_string() }
+    })
 }
 
 impl Followed for Node {
