@@ -228,6 +228,7 @@ const OURS: [&str; 3] = [
     "supercargo_scheduler_consideration_duration_seconds",
     "supercargo_scheduler_considerations",
     "supercargo_scheduler_negotiating_pods",
+    "supercargo_scheduler_recording",
 ];
 
 #[test]
