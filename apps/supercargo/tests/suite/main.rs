@@ -8,5 +8,6 @@ mod explain;
 mod fabric;
 mod kubeconfig;
 mod outages;
+mod recordings;
 mod simulate;
 mod up;
