@@ -22,6 +22,7 @@ use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use objects::supercargo::workload::Workload;
 use serde_json::Value;
 
+use crate::bare;
 use crate::change::Fact;
 use crate::error::{ConvertError, ObjectName};
 
@@ -36,6 +37,15 @@ pub trait Followed: Object + Fact {
     /// It may come and go while a server runs: one of our own, which is a CRD elsewhere, or one that not every server has. All
     /// others are always there.
     const COMES_AND_GOES: bool = false;
+
+    /// Removes what nothing is decided by and what may be secret, beyond what all objects do without.
+    fn strip(&mut self) {}
+
+    /// Removes what nothing is decided by and what may be secret. The facts that it gives are the same.
+    fn make_bare(&mut self) {
+        bare::metadata(self.metadata_mut());
+        self.strip();
+    }
 }
 
 /// A kind that a scheduler follows, as a value.
@@ -54,6 +64,7 @@ pub struct FollowedKind {
     /// See [`Followed::COMES_AND_GOES`].
     pub comes_and_goes: bool,
     pub(crate) read: fn(&Value) -> Result<Box<dyn Fact>, ConvertError>,
+    pub(crate) bare: fn(&Value) -> Result<Vec<u8>, ConvertError>,
 }
 
 impl FollowedKind {
@@ -68,6 +79,7 @@ impl FollowedKind {
             gate: K::GATE,
             comes_and_goes: K::COMES_AND_GOES,
             read: read::<K>,
+            bare: bare::<K>,
         }
     }
 
@@ -106,21 +118,44 @@ pub const FOLLOWED: [FollowedKind; 24] = [
     FollowedKind::of::<PodSchedulingContext>(),
 ];
 
+static TABLE: [FollowedKind; FOLLOWED.len()] = FOLLOWED;
+
 /// The kinds that are followed with these features.
 pub fn followed(gates: Gates) -> impl Iterator<Item = &'static FollowedKind> {
-    static TABLE: [FollowedKind; FOLLOWED.len()] = FOLLOWED;
     TABLE.iter().filter(move |row| row.matters(gates))
+}
+
+/// The row of a kind by its name.
+#[must_use]
+pub fn row_of(kind: &str) -> Option<&'static FollowedKind> {
+    TABLE.iter().find(|row| row.kind == kind)
+}
+
+/// An object as JSON without what nothing is decided by and what may be secret; nothing if its kind is not followed.
+///
+/// # Errors
+/// The object is not what its kind says.
+pub fn bare_object(object: &Value) -> Result<Option<Vec<u8>>, ConvertError> {
+    let row = row_of(object["kind"].as_str().unwrap_or_default());
+    row.filter(|row| object["apiVersion"] == row.api_version).map(|row| (row.bare)(object)).transpose()
 }
 
 /// An object of a kind, read from its JSON.
 fn read<K: Followed + 'static>(object: &Value) -> Result<Box<dyn Fact>, ConvertError> {
-    match K::read_value(object) {
-        Ok(read) => Ok(Box::new(read)),
-        Err(error) => {
-            let name = object["metadata"]["name"].as_str().unwrap_or_default();
-            Err(ConvertError::Unreadable { object: ObjectName::named::<K>(name), reason: error.to_string() })
-        }
-    }
+    Ok(Box::new(typed::<K>(object)?))
+}
+
+fn bare<K: Followed>(object: &Value) -> Result<Vec<u8>, ConvertError> {
+    let mut object: K = typed(object)?;
+    object.make_bare();
+    Ok(object.write())
+}
+
+fn typed<K: Followed>(object: &Value) -> Result<K, ConvertError> {
+    K::read_value(object).map_err(|error| {
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        ConvertError::Unreadable { object: ObjectName::named::<K>(name), reason: error.to_string() }
+    })
 }
 
 impl Followed for Node {
@@ -135,6 +170,10 @@ impl Followed for Pod {
     const PLURAL: &'static str = "pods";
     // What has ended uses nothing any more.
     const FIELDS: &'static str = "status.phase!=Succeeded,status.phase!=Failed";
+
+    fn strip(&mut self) {
+        bare::pod(self);
+    }
 }
 
 impl Followed for ResourceSlice {
@@ -155,6 +194,10 @@ impl Followed for DeviceTaintRule {
 
 impl Followed for PersistentVolume {
     const PLURAL: &'static str = "persistentvolumes";
+
+    fn strip(&mut self) {
+        bare::persistent_volume(self);
+    }
 }
 
 impl Followed for PersistentVolumeClaim {
@@ -163,6 +206,10 @@ impl Followed for PersistentVolumeClaim {
 
 impl Followed for StorageClass {
     const PLURAL: &'static str = "storageclasses";
+
+    fn strip(&mut self) {
+        bare::storage_class(self);
+    }
 }
 
 impl Followed for CSINode {
@@ -179,6 +226,10 @@ impl Followed for CSIStorageCapacity {
 
 impl Followed for VolumeAttachment {
     const PLURAL: &'static str = "volumeattachments";
+
+    fn strip(&mut self) {
+        bare::attachment(self);
+    }
 }
 
 impl Followed for PodDisruptionBudget {
@@ -191,14 +242,26 @@ impl Followed for Service {
 
 impl Followed for ReplicationController {
     const PLURAL: &'static str = "replicationcontrollers";
+
+    fn strip(&mut self) {
+        bare::replication_controller(self);
+    }
 }
 
 impl Followed for ReplicaSet {
     const PLURAL: &'static str = "replicasets";
+
+    fn strip(&mut self) {
+        bare::replica_set(self);
+    }
 }
 
 impl Followed for StatefulSet {
     const PLURAL: &'static str = "statefulsets";
+
+    fn strip(&mut self) {
+        bare::stateful_set(self);
+    }
 }
 
 impl Followed for PodGroup {

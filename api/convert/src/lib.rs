@@ -4,6 +4,7 @@
 //! up by name; what it does not understand it passes on as unknown, so that whoever decides can say so.
 
 mod allocation;
+mod bare;
 pub mod change;
 mod claim;
 mod claim_use;

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
+use model::quantity::Quantity;
 
 use crate::commands::apiserver::Apiserver;
 use crate::commands::controllers::Controllers;
@@ -15,6 +16,8 @@ use crate::commands::fabric::FabricController;
 use crate::commands::fabric_emulator::FabricEmulator;
 use crate::commands::features::Features;
 use crate::commands::node::Node;
+use crate::commands::record::Record;
+use crate::commands::replay::Replay;
 use crate::commands::scheduler::Scheduler;
 use crate::commands::simulate::Simulate;
 use crate::commands::topology::Topology;
@@ -36,6 +39,8 @@ Examples:
   supercargo explain POD    why a pod waits, and what would help
   supercargo devices        every device, and which claims and pods hold it
   supercargo topology       racks, nodes, devices and what is free, as a table, a tree or a picture
+  supercargo record -o FILE    what a scheduler sees of a cluster, to be looked at later
+  supercargo replay FILE    whether the recorded decisions of a scheduler are made again
   supercargo features       what can be turned on and off
   supercargo crds           our own kinds, for a real API server
   supercargo help up        all about one command
@@ -65,12 +70,21 @@ pub(crate) enum Command {
     Explain(Explain),
     Devices(Devices),
     Topology(Topology),
+    Record(Box<Record>),
+    Replay(Replay),
 }
 
 /// A time in seconds, such as `0.3`.
 pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "must be a number of seconds, such as 0.3".to_owned())?;
     Duration::try_from_secs_f64(seconds).map_err(|_| "must be a time that can pass".to_owned())
+}
+
+/// A number of bytes, such as `256Mi`.
+pub(crate) fn bytes(text: &str) -> Result<u64, String> {
+    let wrong = || "must be a number of bytes, such as 256Mi".to_owned();
+    let quantity: Quantity = text.parse().map_err(|_| wrong())?;
+    u64::try_from(quantity.value()).ok().filter(|bytes| *bytes > 0).ok_or_else(wrong)
 }
 
 #[cfg(test)]

@@ -105,6 +105,7 @@ impl Base {
             writes_max: WRITES_MAX,
             stop_within: STOP_WITHIN,
             listener: Arc::new(Ears(ears.clone())),
+            recording: None,
         };
         let scheduler = tokio::spawn(runtime::run(connect()?, options, until(stopped.clone())));
         let controllers = upkeep::Options {
@@ -183,6 +184,7 @@ impl Listener for Ears {
             }
             Notice::WriteFailed { why, .. } => Heard::Trouble(format!("scheduler: {why}")),
             Notice::EventsDropped { count } => Heard::Trouble(format!("{count} events were lost")),
+            Notice::RecordingEnded { why } => Heard::Trouble(format!("the recording has ended: {why}")),
         };
         tell(&self.0, heard);
     }

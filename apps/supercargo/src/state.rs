@@ -1,13 +1,15 @@
-//! The state of a cluster for commands that only look at it: from its API server, or from files that kubectl wrote.
+//! The state of a cluster for commands that only look at it: from its API server, from files that kubectl wrote,
+//! or from a recording.
 //!
 //! Invariant: nothing is written. Each kind that a scheduler follows is listed once, in pages; a kind that the caller may not
 //! list is told of and does not fail the command.
 
 mod live;
+mod recorded;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -16,12 +18,14 @@ use client::Options;
 use cluster::facts::Facts;
 use config::SchedulerSettings;
 use decisions::considering::Snapshot;
+use decisions::settings::Settings;
 use gates::Gates;
 use inventory::observed::{Namespaces, Observed};
 use model::claim::ClaimId;
 use model::claim_use::ClaimUse;
 use model::timestamp::Timestamp;
 use scheduler::engine::{Engine, Input};
+use scheduling::recording::UnreadableLine;
 use simulation::Observation;
 
 use crate::commands::features::refusal;
@@ -40,10 +44,11 @@ pub(crate) struct Source {
     #[arg(long, value_name = "NAME", conflicts_with = "state")]
     context: Option<String>,
     /// A saved state instead of a cluster: YAML or JSON as kubectl prints it; a folder stands for the files in it, and - for
-    /// stdin; may be given several times
+    /// stdin; may be given several times. Or a recording, or a folder of recordings, of a scheduler
     #[arg(long, value_name = "FILE")]
     state: Vec<PathBuf>,
-    /// When the state was saved, such as 2026-01-02T03:04:05Z, if deadlines are to be judged as of then and not as of now
+    /// When the state was saved, such as 2026-01-02T03:04:05Z, if deadlines are to be judged as of then and not as of now. Of a recording
+    /// it is the moment to be looked at, which is its end by default
     #[arg(long, value_name = "TIME", requires = "state", value_parser = Timestamp::parse)]
     at: Option<Timestamp>,
     /// The KubeSchedulerConfiguration of the scheduler
@@ -86,6 +91,9 @@ impl Source {
     /// Reads the state. Where the caller may not list all namespaces, this one is looked at besides others. What could not be read is
     /// told to `complaints`.
     pub(crate) fn read(&self, namespace: Option<&str>, complaints: &mut dyn Write) -> Result<State, Failure> {
+        if let Some(recording) = recorded::recording_of(&self.state)? {
+            return self.recorded(recording, complaints);
+        }
         let gathered = if self.state.is_empty() { self.live(namespace, complaints)? } else { self.saved()? };
         let Gathered { observation, claims, namespace } = gathered;
         let Observation { changes, uses, gates: used, .. } = observation;
@@ -101,6 +109,27 @@ impl Source {
             drop(engine.handle(now, Input::Changed(change)));
         }
         Ok(State { engine, uses, claims, namespace })
+    }
+
+    /// The state that a recording has of a moment, with the settings of the scheduler unless others are given.
+    fn recorded(&self, path: &Path, complaints: &mut dyn Write) -> Result<State, Failure> {
+        let moment = recorded::read(path, self.at, complaints)?;
+        let recorded::RecordedMoment { observation, start, at } = moment;
+        let Observation { changes, uses, .. } = observation;
+        let unreadable = |error: UnreadableLine| recorded::failed(path, &error.to_string());
+        let gates = match &*self.feature_gates {
+            "" => start.features().map_err(unreadable)?,
+            given => given.parse().map_err(|error| refusal(&error))?,
+        };
+        let settings = match &self.config {
+            None => start.settings().map_err(unreadable)?,
+            Some(file) => scheduling::settings(&configuration::read(file, gates)?, gates),
+        };
+        let mut engine = Engine::new(Settings { gates, ..settings });
+        for change in changes {
+            drop(engine.handle(at, Input::Changed(change)));
+        }
+        Ok(State { engine, uses, claims: Namespaces::All, namespace: "default".to_owned() })
     }
 
     fn saved(&self) -> Result<Gathered, Failure> {

@@ -110,6 +110,12 @@ impl Change {
     pub fn answered(self) -> Change {
         match self {
             Change::ClaimApplied(state) => Change::ClaimAnswered(state),
+            Change::Storage(StorageChange::VolumeApplied(volume)) => {
+                Change::Storage(StorageChange::VolumeAnswered(volume))
+            }
+            Change::Storage(StorageChange::VolumeClaimApplied(claim)) => {
+                Change::Storage(StorageChange::VolumeClaimAnswered(claim))
+            }
             other => other,
         }
     }

@@ -12,21 +12,24 @@ use cluster::change::Change;
 use decisions::considering::Consideration;
 use gates::Gate;
 use model::timestamp::Timestamp;
+use recordings::RecordingError;
 use scheduler::engine::{Announcement, ConsiderationId, ConsiderationOutcome, Effect, Engine, Input};
 use scheduler::news::GangOutcome;
 use scheduler::write::{Write, WriteId, WriteOutcome};
 use scheduling::protocol::{Delivery, Settled, Terms};
+use scheduling::recording::FactOrigin;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::watch;
 use tokio::task::{JoinSet, spawn_blocking, yield_now};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::carry::carry_out;
-use crate::feed::{Feed, Feeds, follow_all, read_again};
+use crate::feed::{Feed, Feeds, Inbox, follow_all, read_again};
 use crate::kept::{Kept, Original};
 use crate::lanes::lanes;
 use crate::notice::{AttemptResult, Notice, State};
 use crate::shadow::Shadow;
+use crate::tap::Tap;
 use crate::{Options, events};
 
 /// How many messages may wait for the loop; beyond that the streams of facts wait.
@@ -46,8 +49,8 @@ const COUNT_EVERY: Duration = Duration::from_secs(1);
 
 /// Something for the loop.
 pub(crate) enum Message {
-    /// A fact, and the object if writes are made from it.
-    Changed(Change, Option<Original>),
+    /// A fact, the object if writes are made from it, and what the fact comes from if that is recorded.
+    Changed(Change, Option<Original>, Option<Box<FactOrigin>>),
     /// Everything of a kind that was there has been told.
     Synced(&'static str),
     /// Everything of a kind that was there has been read once more.
@@ -106,23 +109,34 @@ pub(crate) struct Drive {
     /// Varies the pauses of writes.
     seed: u64,
     told: Option<State>,
+    tap: Tap,
 }
 
 impl Drive {
-    pub(crate) fn new(connection: Connection, options: Options, feeds: Feeds) -> Drive {
+    pub(crate) fn new(
+        connection: Connection,
+        mut options: Options,
+        feeds: Feeds,
+    ) -> Result<Drive, RecordingError> {
         let clock = Clock::start();
         let (outbox, inbox) = channel(INBOX_MAX);
+        let considerations = considerations_max();
+        let tap = match options.recording.take() {
+            Some(recording) => Tap::start(recording, options.settings.gates, considerations, clock.now())?,
+            None => Tap::default(),
+        };
+        let facts = Inbox { to: outbox.clone(), records: tap.is_recording() };
         let recorder = (!options.shadow).then(|| Recorder::start(connection.clone(), clock));
-        Drive {
+        Ok(Drive {
             engine: Engine::new(options.settings.clone())
                 .with_lanes(lanes(options.parallelism))
-                .with_considerations_max(considerations_max()),
+                .with_considerations_max(considerations),
             clock,
             kept: Kept::default(),
             unsynced: feeds.served.iter().map(|feed| feed.kind).collect(),
             rereading: BTreeSet::new(),
             leads: false,
-            feeding: follow_all(&connection, &feeds, &outbox),
+            feeding: follow_all(&connection, &feeds, &facts),
             feeds: feeds.served,
             inbox,
             outbox,
@@ -134,9 +148,10 @@ impl Drive {
             shadow: options.shadow.then(Shadow::default),
             seed: RandomState::new().build_hasher().finish(),
             told: None,
+            tap,
             connection,
             options,
-        }
+        })
     }
 
     /// Works until it leads no longer. It can be dropped at any time; [`Drive::finish`] then ends what is under way.
@@ -195,6 +210,9 @@ impl Drive {
             self.take(message);
         }
         self.writing.abort_all();
+        if let Some(error) = std::mem::take(&mut self.tap).finish(self.clock.now()) {
+            self.options.listener.hear(&Notice::RecordingEnded { why: &error.to_string() });
+        }
         if let Some(recorder) = self.recorder.take() {
             recorder.finish(deadline.saturating_duration_since(Instant::now())).await;
         }
@@ -219,7 +237,8 @@ impl Drive {
             drop(now);
             if state == State::Working && !self.leads {
                 self.leads = true;
-                let kinds = read_again(&self.connection, &self.feeds, &self.outbox, &mut self.feeding);
+                let facts = Inbox { to: self.outbox.clone(), records: self.tap.is_recording() };
+                let kinds = read_again(&self.connection, &self.feeds, &facts, &mut self.feeding);
                 self.rereading.extend(kinds);
             }
         }
@@ -228,12 +247,16 @@ impl Drive {
         }
         if self.told.as_ref() != Some(&state) {
             self.options.listener.hear(&Notice::State(&state));
+            self.tap.stands(self.clock.now(), &state);
             self.told = Some(state);
         }
         None
     }
 
     fn tell_counts(&mut self) {
+        if let Some(error) = self.tap.hand_over() {
+            self.options.listener.hear(&Notice::RecordingEnded { why: &error.to_string() });
+        }
         for ((station, cause), count) in self.engine.take_moves() {
             self.options.listener.hear(&Notice::Queued { station, cause, count });
         }
@@ -256,7 +279,7 @@ impl Drive {
             self.tell(Input::Turn { attempts: 0 });
         }
         let began = Instant::now();
-        let effects = self.engine.handle(self.clock.now(), Input::Turn { attempts: 1 });
+        let effects = self.tap.handle(&mut self.engine, self.clock.now(), Input::Turn { attempts: 1 }, None);
         let took = began.elapsed();
         if self.tell_gangs(&effects, took) {
             return self.follow(effects);
@@ -313,7 +336,7 @@ impl Drive {
 
     fn take(&mut self, message: Message) {
         match message {
-            Message::Changed(change, original) => self.changed(change, original),
+            Message::Changed(change, original, origin) => self.changed(change, original, origin),
             Message::Synced(kind) => drop(self.unsynced.remove(kind)),
             Message::ReadAgain(kind) => drop(self.rereading.remove(kind)),
             Message::Served(feed) => {
@@ -359,17 +382,17 @@ impl Drive {
     /// What was answered or read is a fact too; it may overtake the watch. A watch may leave out what was there for a short time
     /// only, so the engine could wait for ever to see what was written.
     fn learn(&mut self, settled: &Settled) {
-        let changes = settled.changes(|id, uid| self.engine.knows_claim(id, uid));
+        let learned = settled.learned(|id, uid| self.engine.knows_claim(id, uid));
         if let Some(claim) = &settled.claim {
             self.kept.keep_newer(claim);
         }
-        for change in changes {
+        for (change, origin) in learned {
             self.kept.follow(&change);
-            self.tell(Input::Changed(change));
+            self.tell_from(Input::Changed(change), Some(Box::new(origin)));
         }
     }
 
-    fn changed(&mut self, change: Change, original: Option<Original>) {
+    fn changed(&mut self, change: Change, original: Option<Original>, origin: Option<Box<FactOrigin>>) {
         self.kept.follow(&change);
         if let Some(original) = original {
             self.kept.keep(original);
@@ -381,7 +404,7 @@ impl Drive {
         let is_ours = |name: &str| profiles.iter().any(|profile| *profile.name == *name);
         let decided = |uid: &str| self.engine.on_its_way(uid).map(|(_, node)| node.clone());
         let outcome = self.shadow.as_mut().and_then(|shadow| shadow.heed(&change, is_ours, decided));
-        self.tell(Input::Changed(change));
+        self.tell_from(Input::Changed(change), origin);
         let Some(outcome) = outcome else { return };
         for write in outcome.writes {
             self.tell(Input::Settled(write, WriteOutcome::Failed(OTHERS_DECIDE.to_owned())));
@@ -392,7 +415,12 @@ impl Drive {
     }
 
     fn tell(&mut self, input: Input) {
-        let effects = self.engine.handle(self.clock.now(), input);
+        self.tell_from(input, None);
+    }
+
+    /// Tells the engine something, and does what it wants done; with what a fact comes from, if that is recorded.
+    fn tell_from(&mut self, input: Input, origin: Option<Box<FactOrigin>>) {
+        let effects = self.tap.handle(&mut self.engine, self.clock.now(), input, origin);
         self.follow(effects);
     }
 

@@ -12,7 +12,6 @@ use std::time::Duration;
 use client::{
     Answer, AnyObject, Backoff, Connection, Event, Gone, Readers, Selectors, SomeObject, WatchOptions,
 };
-use cluster::change::Change;
 use convert::claim_id;
 use convert::followed::{FOLLOWED, Followed, FollowedKind};
 use futures_util::StreamExt;
@@ -25,6 +24,7 @@ use objects::core::kinds::{
 };
 use objects::core::node::Node;
 use objects::core::pod::Pod;
+use objects::meta::ObjectMeta;
 use objects::policy::PodDisruptionBudget;
 use objects::resource::claim::ResourceClaim;
 use objects::resource::class::{DeviceClass, DeviceTaintRule};
@@ -35,6 +35,7 @@ use objects::storage::{CSIDriver, CSINode, CSIStorageCapacity, StorageClass, Vol
 use objects::supercargo::node_topology::NodeTopology;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use objects::supercargo::workload::Workload;
+use scheduling::recording::{FactOrigin, RecordedObject};
 use tokio::sync::mpsc::Sender;
 use tokio::sync::mpsc::error::SendError;
 use tokio::task::JoinSet;
@@ -50,8 +51,31 @@ pub(crate) struct Feed {
     pub(crate) kind: &'static str,
     row: FollowedKind,
     readers: Readers,
-    message: fn(Event<SomeObject>, bool) -> Option<Message>,
-    vanished: fn(Gone) -> Change,
+    message: fn(Event<SomeObject>, Telling) -> Option<Message>,
+    vanished: fn(Gone, bool) -> Message,
+}
+
+/// How an event is told.
+#[derive(Clone, Copy)]
+struct Telling {
+    /// The object may come from a list.
+    lists: bool,
+    /// Facts are recorded with what they come from.
+    records: bool,
+}
+
+/// Where facts are told.
+#[derive(Clone)]
+pub(crate) struct Inbox {
+    pub(crate) to: Sender<Message>,
+    /// Facts are recorded with what they come from.
+    pub(crate) records: bool,
+}
+
+impl Inbox {
+    async fn send(&self, message: Message) -> Sent {
+        self.to.send(message).await
+    }
 }
 
 /// Every kind that the engine is told about: those of the table, in its order.
@@ -90,7 +114,7 @@ const fn feed<K: Source>() -> Feed {
 /// An object that facts come from.
 trait Source: Followed + Send + Sync + 'static {
     /// The object itself, if writes are made from it.
-    fn original(self) -> Option<Original> {
+    fn original(_: &Arc<Self>) -> Option<Original> {
         None
     }
 }
@@ -113,57 +137,63 @@ impl Source for ReplicaSet {}
 impl Source for StatefulSet {}
 impl Source for CompositePodGroup {}
 
-impl Source for PodGroup {
-    fn original(self) -> Option<Original> {
-        // Writes look at who it is and at what was noted on it.
-        let mut noted = PodGroup::default();
-        noted.metadata.namespace = self.metadata.namespace;
-        noted.metadata.name = self.metadata.name;
-        noted.metadata.uid = self.metadata.uid;
-        noted.metadata.generation = self.metadata.generation;
-        noted.metadata.resource_version = self.metadata.resource_version;
-        noted.status = self.status;
-        Some(Original::Group(Arc::new(noted)))
-    }
-}
 impl Source for Workload {}
 impl Source for NodeTopology {}
 
+impl Source for PodGroup {
+    fn original(object: &Arc<Self>) -> Option<Original> {
+        // Writes look at who it is and at what was noted on it.
+        let noted = PodGroup {
+            metadata: ObjectMeta { generation: object.metadata.generation, ..noted(&object.metadata) },
+            status: object.status.clone(),
+            ..PodGroup::default()
+        };
+        Some(Original::Group(Arc::new(noted)))
+    }
+}
+
 impl Source for Pod {
-    fn original(self) -> Option<Original> {
-        if !self.spec.node_name.is_empty() {
+    fn original(object: &Arc<Self>) -> Option<Original> {
+        if !object.spec.node_name.is_empty() {
             return None;
         }
         // Writes look at who it is and at what was noted on it.
-        let mut noted = Pod::default();
-        noted.metadata.namespace = self.metadata.namespace;
-        noted.metadata.name = self.metadata.name;
-        noted.metadata.uid = self.metadata.uid;
-        noted.metadata.resource_version = self.metadata.resource_version;
-        noted.metadata.deletion_timestamp = self.metadata.deletion_timestamp;
-        noted.status = self.status;
+        let deletion_timestamp = object.metadata.deletion_timestamp;
+        let noted = Pod {
+            metadata: ObjectMeta { deletion_timestamp, ..noted(&object.metadata) },
+            status: object.status.clone(),
+            ..Pod::default()
+        };
         Some(Original::Pod(Arc::new(noted)))
     }
 }
 
 impl Source for DeviceClass {
-    fn original(self) -> Option<Original> {
-        Some(Original::Class(Arc::new(self)))
+    fn original(object: &Arc<Self>) -> Option<Original> {
+        Some(Original::Class(object.clone()))
     }
 }
 
 impl Source for PodSchedulingContext {
-    fn original(mut self) -> Option<Original> {
-        self.metadata.managed_fields = Default::default();
-        Some(Original::Context(Arc::new(self)))
+    fn original(object: &Arc<Self>) -> Option<Original> {
+        Some(Original::Context(object.clone()))
     }
 }
 
 impl Source for ResourceClaim {
-    fn original(mut self) -> Option<Original> {
-        // Who wrote what is of no use here, and the server keeps it if it is left out.
-        self.metadata.managed_fields = Default::default();
-        Some(Original::Claim(claim_id(&self), Arc::new(self)))
+    fn original(object: &Arc<Self>) -> Option<Original> {
+        Some(Original::Claim(claim_id(object), object.clone()))
+    }
+}
+
+/// Which object it is, and in which version.
+fn noted(meta: &ObjectMeta) -> ObjectMeta {
+    ObjectMeta {
+        namespace: meta.namespace.clone(),
+        name: meta.name.clone(),
+        uid: meta.uid.clone(),
+        resource_version: meta.resource_version.clone(),
+        ..ObjectMeta::default()
     }
 }
 
@@ -219,7 +249,7 @@ pub(crate) async fn feeds(
 }
 
 /// Follows kinds for as long as the tasks live.
-pub(crate) fn follow_all(connection: &Connection, feeds: &Feeds, to: &Sender<Message>) -> JoinSet<()> {
+pub(crate) fn follow_all(connection: &Connection, feeds: &Feeds, to: &Inbox) -> JoinSet<()> {
     let mut tasks = JoinSet::new();
     for feed in &feeds.served {
         follow(connection, feed, to.clone(), &mut tasks);
@@ -237,7 +267,7 @@ const WRITTEN: [&str; 3] = [Pod::KIND, ResourceClaim::KIND, PodSchedulingContext
 pub(crate) fn read_again(
     connection: &Connection,
     feeds: &[&'static Feed],
-    to: &Sender<Message>,
+    to: &Inbox,
     tasks: &mut JoinSet<()>,
 ) -> Vec<&'static str> {
     let written = feeds.iter().filter(|feed| WRITTEN.contains(&feed.kind));
@@ -245,11 +275,11 @@ pub(crate) fn read_again(
 }
 
 /// Says what is there once.
-fn read(connection: &Connection, feed: &'static Feed, to: Sender<Message>, tasks: &mut JoinSet<()>) {
+fn read(connection: &Connection, feed: &'static Feed, to: Inbox, tasks: &mut JoinSet<()>) {
     let mut stream = stream(connection, feed);
     tasks.spawn(async move {
         while let Some(event) = stream.next().await {
-            let message = match (feed.message)(event, true) {
+            let message = match (feed.message)(event, Telling { lists: true, records: to.records }) {
                 Some(Message::Synced(kind)) => Message::ReadAgain(kind),
                 Some(message) => message,
                 None => continue,
@@ -268,7 +298,7 @@ fn stream(connection: &Connection, feed: &Feed) -> BoxStream<'static, Event<Some
     connection.list_and_watch_any(feed.readers, names, &selectors, &WatchOptions::default())
 }
 
-fn follow(connection: &Connection, feed: &'static Feed, to: Sender<Message>, tasks: &mut JoinSet<()>) {
+fn follow(connection: &Connection, feed: &'static Feed, to: Inbox, tasks: &mut JoinSet<()>) {
     let connection = connection.clone();
     tasks.spawn(async move {
         // Whoever listens no more needs no more facts.
@@ -281,7 +311,7 @@ fn follow(connection: &Connection, feed: &'static Feed, to: Sender<Message>, tas
 }
 
 /// Follows it from when it is served.
-fn await_served(connection: &Connection, feed: &'static Feed, to: Sender<Message>, tasks: &mut JoinSet<()>) {
+fn await_served(connection: &Connection, feed: &'static Feed, to: Inbox, tasks: &mut JoinSet<()>) {
     let connection = connection.clone();
     tasks.spawn(async move {
         while until_served(&connection, feed, &to).await.is_ok() {
@@ -295,7 +325,7 @@ fn await_served(connection: &Connection, feed: &'static Feed, to: Sender<Message
 type Sent = Result<(), SendError<Message>>;
 
 /// Asks ever more seldom whether a kind is served, until it is.
-async fn until_served(connection: &Connection, feed: &'static Feed, to: &Sender<Message>) -> Sent {
+async fn until_served(connection: &Connection, feed: &'static Feed, to: &Inbox) -> Sent {
     let mut pause = ASK_LATER;
     loop {
         sleep(pause).await;
@@ -308,7 +338,7 @@ async fn until_served(connection: &Connection, feed: &'static Feed, to: &Sender<
 }
 
 /// Tells what is there of a kind and what changes. When the server serves it no more, all of it is told to be gone.
-async fn tell_until_unserved(connection: &Connection, feed: &'static Feed, to: &Sender<Message>) -> Sent {
+async fn tell_until_unserved(connection: &Connection, feed: &'static Feed, to: &Inbox) -> Sent {
     let mut stream = stream(connection, feed);
     let mut lists = true;
     // Of kinds that are always there nothing has to be remembered.
@@ -325,7 +355,7 @@ async fn tell_until_unserved(connection: &Connection, feed: &'static Feed, to: &
                         connection.serves(feed.row.api_version, feed.row.plural).await
                     {
                         for gone in there {
-                            to.send(Message::Changed((feed.vanished)(gone), None)).await?;
+                            to.send((feed.vanished)(gone, to.records)).await?;
                         }
                         return to.send(Message::NotServed(feed)).await;
                     }
@@ -333,7 +363,7 @@ async fn tell_until_unserved(connection: &Connection, feed: &'static Feed, to: &
                 Event::Synced { .. } | Event::Progressed { .. } | Event::Unreadable { .. } => {}
             }
         }
-        if let Some(message) = (feed.message)(event, lists) {
+        if let Some(message) = (feed.message)(event, Telling { lists, records: to.records }) {
             to.send(message).await?;
         }
     }
@@ -357,19 +387,15 @@ fn may_list<K>(lists: bool, event: &Event<K>) -> bool {
 }
 
 /// What an event means for the engine; nothing, if it only says that time passes.
-fn message<K: Source>(event: Event<SomeObject>, lists: bool) -> Option<Message> {
+fn message<K: Source>(event: Event<SomeObject>, telling: Telling) -> Option<Message> {
     Some(match event.of::<K>() {
-        Event::Applied(object) => match object.applied(revision(&object.metadata().resource_version)) {
-            Ok(change) if lists => Message::Changed(change.listed(), object.original()),
-            Ok(change) => Message::Changed(change, object.original()),
-            Err(error) => {
-                let metadata = object.metadata();
-                let object = format!("{} {}", K::KIND, placed(&metadata.namespace, &metadata.name));
-                Message::Unreadable { object, why: error.to_string() }
-            }
-        },
-        Event::Deleted(object) => Message::Changed(object.gone(), None),
-        Event::Vanished(gone) => Message::Changed(vanished::<K>(gone), None),
+        Event::Applied(mut object) => {
+            // Who wrote what is of no use here, and the server keeps it if it is left out.
+            object.metadata_mut().managed_fields = None;
+            applied(Arc::new(object), telling)
+        }
+        Event::Deleted(object) => vanished_of(&object, telling.records),
+        Event::Vanished(gone) => vanished::<K>(gone, telling.records),
         Event::Synced { .. } => Message::Synced(K::KIND),
         Event::Progressed { .. } => return None,
         Event::Unreadable { object, why } => {
@@ -380,16 +406,47 @@ fn message<K: Source>(event: Event<SomeObject>, lists: bool) -> Option<Message> 
     })
 }
 
+/// The fact that an object is there.
+fn applied<K: Source>(object: Arc<K>, Telling { lists, records }: Telling) -> Message {
+    let revision = revision(&object.metadata().resource_version);
+    match object.applied(revision) {
+        Ok(change) => {
+            let original = K::original(&object);
+            let origin = records.then(|| {
+                let object = RecordedObject::of(object);
+                match lists {
+                    true => FactOrigin::Listed { revision, object },
+                    false => FactOrigin::Applied { revision, object },
+                }
+            });
+            Message::Changed(if lists { change.listed() } else { change }, original, origin.map(Box::new))
+        }
+        Err(error) => {
+            let metadata = object.metadata();
+            let object = format!("{} {}", K::KIND, placed(&metadata.namespace, &metadata.name));
+            Message::Unreadable { object, why: error.to_string() }
+        }
+    }
+}
+
 fn placed(namespace: &str, name: &str) -> String {
     if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") }
 }
 
 /// The fact that an object is gone of which only the name is left.
-fn vanished<K: Source>(gone: Gone) -> Change {
+fn vanished<K: Source>(gone: Gone, records: bool) -> Message {
     let mut object = K::default();
     let metadata = object.metadata_mut();
     (metadata.namespace, metadata.name, metadata.uid) = (gone.namespace, gone.name, gone.uid);
-    object.gone()
+    vanished_of(&object, records)
+}
+
+/// The fact that an object is gone.
+fn vanished_of<K: Source>(object: &K, records: bool) -> Message {
+    let Gone { namespace, name, uid } = named(object);
+    let kind = K::KIND.to_owned();
+    let origin = records.then(|| Box::new(FactOrigin::Gone { kind, namespace, name, uid }));
+    Message::Changed(object.gone(), None, origin)
 }
 
 /// The revision of an object's last write. Servers count their writes; one that does not gets numbers of our own, which

@@ -2,7 +2,7 @@
 //!
 //! Each kind that the engine knows is listed and watched, and becomes facts ([`feed`]). One loop hands facts, turns and
 //! answers to the engine and takes its effects ([`drive`]). Writes are carried out many at a time ([`carry`]), and what
-//! people want to know becomes events ([`events`]).
+//! people want to know becomes events ([`events`]). All that the engine is told and does can be recorded ([`tap`]).
 //!
 //! Invariant: nothing is decided here. All that is known can be had again from the API, so that a process that dies is
 //! replaced by one that goes on.
@@ -15,6 +15,7 @@ mod kept;
 mod lanes;
 mod notice;
 mod shadow;
+mod tap;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -27,6 +28,8 @@ use thiserror::Error;
 pub use drive::Ended;
 pub use lanes::lanes;
 pub use notice::{AttemptResult, Comparison, Listener, Notice, State};
+pub use recordings::{RecordingError, Target};
+pub use tap::Recording;
 
 use drive::Drive;
 
@@ -49,6 +52,8 @@ pub struct Options {
     pub stop_within: Duration,
     /// Who hears what happens.
     pub listener: Arc<dyn Listener>,
+    /// What the engine is told and does is recorded here.
+    pub recording: Option<Recording>,
 }
 
 /// Why a scheduler could not start.
@@ -65,6 +70,9 @@ pub enum StartError {
         /// What went wrong.
         why: String,
     },
+    /// The recording cannot begin.
+    #[error(transparent)]
+    Recording(#[from] RecordingError),
 }
 
 /// Schedules pods until it is told to stop, or leads no longer.
@@ -89,7 +97,7 @@ pub async fn run(
         None => None,
     };
     let leadership = election.as_ref().map(client::Election::state);
-    let mut drive = Drive::new(connection, options, feeds);
+    let mut drive = Drive::new(connection, options, feeds)?;
     let ended = tokio::select! {
         ended = drive.run(leadership) => ended,
         () = &mut stop => Ended::Stopped,

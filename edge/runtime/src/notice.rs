@@ -254,6 +254,11 @@ pub enum Notice<'a> {
         /// What happened.
         why: &'a str,
     },
+    /// Nothing is recorded any more.
+    RecordingEnded {
+        /// Why.
+        why: &'a str,
+    },
     /// Events were lost because there were too many.
     EventsDropped {
         /// How many.

@@ -225,10 +225,11 @@ fn bounds(seen: &Seen) -> Vec<String> {
 }
 
 /// Metrics that Kubernetes does not have.
-const OURS: [&str; 4] = [
+const OURS: [&str; 5] = [
     "supercargo_scheduler_consideration_duration_seconds",
     "supercargo_scheduler_considerations",
     "supercargo_scheduler_negotiating_pods",
+    "supercargo_scheduler_recording",
     "supercargo_scheduler_waiting_pods",
 ];
 

@@ -100,6 +100,7 @@ impl Terms {
             writes_max: 256,
             stop_within: Duration::from_secs(20),
             listener,
+            recording: None,
         })
     }
 }

@@ -29,6 +29,7 @@ mod played_cluster;
 mod policies;
 mod provisioner;
 mod ranks;
+mod recorded;
 mod replica;
 mod rules;
 mod schedulers;
@@ -66,6 +67,7 @@ use life::Life;
 pub use life::{Kind, LifeReport, crashes, live, relive_command};
 use machine::Machine;
 pub use played_cluster::{Acted, Caretaker, PlayedCluster};
+pub use recorded::{Recorded, record, record_bargain};
 use replica::{Replica, followed};
 use setup::WorldSetup;
 pub use setup::{Arrangement, Devices, Fault, Faults, Groups, Sabotage};
@@ -170,7 +172,13 @@ pub struct Report {
 /// Plays the world of a seed.
 #[must_use]
 pub fn play(seed: u64, sabotage: Sabotage, keep_lines: bool) -> Report {
+    played(seed, sabotage, (keep_lines, false)).report()
+}
+
+/// The world of a seed when it is over, with its history and its recordings if they are wanted.
+fn played(seed: u64, sabotage: Sabotage, (keep_lines, records): (bool, bool)) -> World {
     let mut world = World::new(seed, sabotage, keep_lines);
+    world.records = records;
     world.begin(workload::furnish);
     world.go_on();
     world.await_writes();
@@ -180,7 +188,7 @@ pub fn play(seed: u64, sabotage: Sabotage, keep_lines: bool) -> Report {
     if world.violations.is_empty() {
         world.close();
     }
-    world.report()
+    world
 }
 
 /// Whether partitions have compatibility groups in the world of a seed.
@@ -234,6 +242,8 @@ struct World {
     bound: u64,
     refused: u64,
     happenings: u64,
+    /// Whether schedulers record what they are told and do.
+    records: bool,
 }
 
 impl World {
@@ -278,6 +288,7 @@ impl World {
             bound: 0,
             refused: 0,
             happenings: 0,
+            records: false,
         }
     }
 
@@ -296,7 +307,9 @@ impl World {
             Arrangement::Rivals => &[(first, true), (second, true)],
         };
         for (at, (name, leads)) in replicas.iter().enumerate() {
-            self.replicas.push(Replica::new(name, self.setup.slice_max, &self.api, *leads));
+            let mut replica = Replica::new(name, self.setup.slice_max, &self.api, *leads);
+            replica.recording = self.records.then(Vec::new);
+            self.replicas.push(replica);
             self.start(at);
         }
         self.spread();

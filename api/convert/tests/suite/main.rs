@@ -1,6 +1,7 @@
 //! Objects as facts, and decisions as objects.
 
 mod allocation;
+mod bare;
 mod change;
 mod claim;
 mod group;

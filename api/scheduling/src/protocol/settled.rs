@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
-use cluster::change::{Change, StorageChange};
-use convert::change::Fact;
+use cluster::change::Change;
 use convert::claim_id;
+use convert::followed::Followed;
 use model::claim::ClaimId;
 use model::identity::ClaimUid;
+use objects::Object;
 use objects::core::kinds::{PersistentVolume, PersistentVolumeClaim};
 use objects::resource::claim::ResourceClaim;
 use objects::supercargo::pod_scheduling_context::PodSchedulingContext;
 use scheduler::write::WriteOutcome;
 
 use super::{Sight, Sources};
+use crate::recording::{FactOrigin, RecordedObject};
 
 /// What became of a write. What was read or answered on the way is here whatever became of it: a write that failed may have
 /// been carried out and undone by somebody else since, and a watch may be late.
@@ -51,33 +53,39 @@ impl Settled {
         Settled { outcome, claim: None, gone: None, context: None, volume: None, volume_claim: None }
     }
 
-    /// What was learned of volumes and claims for them. Whether they are there still, and as they were, is known to the facts: each
-    /// write has a greater revision than those before.
-    fn of_storage(&self) -> impl Iterator<Item = Change> {
-        let revision = |version: &str| version.parse::<u64>().ok();
-        let volume = self.volume.iter().filter_map(move |one| {
-            let found = convert::volume(one, revision(&one.metadata.resource_version)?).ok()?;
-            Some(StorageChange::VolumeAnswered(Box::new(found)))
-        });
-        let claim = self.volume_claim.iter().filter_map(move |one| {
-            let found = convert::volume_claim(one, revision(&one.metadata.resource_version)?).ok()?;
-            Some(StorageChange::VolumeClaimAnswered(Box::new(found)))
-        });
-        volume.chain(claim).map(Change::Storage)
+    /// What the engine is to be told before it is told the outcome, each with the object that says so. Of claims that it does not
+    /// know, or knows to be gone, it is told by a watch alone. Whether volumes and claims for them are there still, and as they were,
+    /// is known to the facts: each write has a greater revision than those before.
+    pub fn learned(&self, knows_claim: impl Fn(&ClaimId, &ClaimUid) -> bool) -> Vec<(Change, FactOrigin)> {
+        let mut learned = Vec::new();
+        if let Some((id, uid)) = self.gone.as_ref().filter(|(id, uid)| knows_claim(id, uid)) {
+            learned.push((Change::ClaimMissing(id.clone(), uid.clone()), FactOrigin::missing(id, uid)));
+        }
+        // What means nothing to us is told to people by whoever follows the watch.
+        let is_known =
+            |claim: &&Arc<ResourceClaim>| knows_claim(&claim_id(claim), &claim.metadata.uid.as_str().into());
+        learned.extend(self.claim.as_ref().filter(is_known).and_then(|claim| answered(claim, 0)));
+        learned.extend(self.context.as_ref().and_then(|context| answered(context, 0)));
+        learned.extend(self.volume.as_ref().and_then(|volume| answered(volume, revision(&**volume)?)));
+        learned.extend(self.volume_claim.as_ref().and_then(|claim| answered(claim, revision(&**claim)?)));
+        learned
     }
 
-    /// What the engine is to be told before it is told the outcome. Of claims that it does not know, or knows to be gone, it
-    /// is told by a watch alone.
+    /// What the engine is to be told before it is told the outcome.
     pub fn changes(&self, knows_claim: impl Fn(&ClaimId, &ClaimUid) -> bool) -> Vec<Change> {
-        let gone = self.gone.iter().filter(|(id, uid)| knows_claim(id, uid));
-        let gone = gone.map(|(id, uid)| Change::ClaimMissing(id.clone(), uid.clone()));
-        let claim = self
-            .claim
-            .iter()
-            .filter(|claim| knows_claim(&claim_id(claim), &claim.metadata.uid.as_str().into()));
-        // What means nothing to us is told to people by whoever follows the watch.
-        let claim = claim.filter_map(|claim| claim.applied(0).ok()).map(Change::answered);
-        let context = self.context.iter().filter_map(|context| context.applied(0).ok());
-        gone.chain(claim).chain(context).chain(self.of_storage()).collect()
+        self.learned(knows_claim).into_iter().map(|(change, _)| change).collect()
     }
+}
+
+/// The fact that an object is as an answer shows it.
+fn answered<K: Followed + Send + Sync + 'static>(
+    object: &Arc<K>,
+    revision: u64,
+) -> Option<(Change, FactOrigin)> {
+    let change = object.applied(revision).ok()?.answered();
+    Some((change, FactOrigin::Answered { revision, object: RecordedObject::of(object.clone()) }))
+}
+
+fn revision(object: &impl Object) -> Option<u64> {
+    object.metadata().resource_version.parse().ok()
 }

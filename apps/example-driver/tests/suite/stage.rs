@@ -79,6 +79,7 @@ impl Stage {
             writes_max: 32,
             stop_within: Duration::from_secs(1),
             listener: Arc::new(()),
+            recording: None,
         };
         tokio::spawn(runtime::run(stage.connection.clone(), scheduler, std::future::pending()));
         let controllers = upkeep::Options { gates, ..upkeep::Options::default() };

@@ -11,13 +11,14 @@ use clap::Args;
 use client::{Candidacy, Connection, Terms, identity};
 use config::{LeaderElection, SchedulerSettings};
 use gates::Gates;
-use runtime::Ended;
+use runtime::{Ended, Recording, Target};
 use telemetry::metrics::Metrics;
 use telemetry::surface::PORT;
 use tokio::runtime::{Builder, Handle};
 use tracing::info;
 use watcher::Watcher;
 
+use crate::cli::bytes;
 use crate::commands::apiserver::stopped;
 use crate::commands::features::refusal;
 use crate::configuration;
@@ -30,6 +31,7 @@ Examples:
   supercargo scheduler --kubeconfig ~/.kube/config
   supercargo scheduler --config scheduler.yaml        a KubeSchedulerConfiguration
   supercargo scheduler --shadow                       decides, writes nothing, and tells where it would differ
+  supercargo scheduler --record recordings            keeps what it is told and decides, for `supercargo replay`
   supercargo scheduler                                within a pod, as its service account";
 
 /// How many requests are sent at once: the API server and etcd take more of them together for less than one after the other.
@@ -60,9 +62,24 @@ pub(crate) struct Scheduler {
     /// Decide, but write nothing, and tell where what is bound differs from what we would have done
     #[arg(long)]
     shadow: bool,
+    /// Record what the scheduler is told and decides in files of this folder, for `supercargo replay` and `supercargo explain --state`
+    #[arg(long, value_name = "DIR")]
+    record: Option<PathBuf>,
+    /// How much the recording may take of the disk; the oldest files go when there is more
+    #[arg(long, value_name = "SIZE", default_value = "256Mi", value_parser = record_size)]
+    record_max_size: u64,
     #[command(flatten)]
     daemon: Daemon,
 }
+
+/// What a ring may take. Less has no room for its parts.
+fn record_size(text: &str) -> Result<u64, String> {
+    let size = bytes(text)?;
+    if size < RECORD_SIZE_MIN { Err("must be 4Mi or more".to_owned()) } else { Ok(size) }
+}
+
+/// The least that a recording may take of the disk.
+const RECORD_SIZE_MIN: u64 = 4 << 20;
 
 impl Scheduler {
     pub(crate) fn run(&self, _: &mut dyn Write) -> Result<(), Failure> {
@@ -110,7 +127,12 @@ impl Scheduler {
             writes_max: WRITES_MAX,
             stop_within: STOP_WITHIN,
             listener: Arc::new(watcher),
+            recording: self.record.as_ref().map(|folder| Recording {
+                target: Target::Ring { folder: folder.clone(), max: self.record_max_size },
+                configuration: settings.document(),
+            }),
         };
+        metrics.state.records(self.record.is_some());
         info!(server = connection.server(), shadow = self.shadow, "starting");
         let shown = Shown { port: self.secure_port, checks, configuration: settings.document(), metrics };
         let serving = self.daemon.show(shown, aside).await?;

@@ -9,5 +9,6 @@ mod fabric;
 mod kubeconfig;
 mod outages;
 mod reasons;
+mod recordings;
 mod simulate;
 mod up;

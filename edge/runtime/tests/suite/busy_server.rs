@@ -93,6 +93,7 @@ async fn run(
         writes_max: 10,
         stop_within: Duration::from_secs(5),
         listener: ears.clone(),
+        recording: None,
     };
     timeout(PATIENCE, runtime::run(connection.expect("the parts are whole"), options, stop))
         .await

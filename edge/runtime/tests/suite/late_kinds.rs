@@ -213,6 +213,7 @@ async fn kinds_that_come_later_are_followed_and_objects_of_kinds_that_go_are_gon
         writes_max: 10,
         stop_within: Duration::from_secs(5),
         listener: ears.clone(),
+        recording: None,
     };
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let running = tokio::spawn(runtime::run(connect(veil.address), options, async {

@@ -11,6 +11,7 @@ pub struct State {
     tasks: Family<Gauge>,
     leader: Family<Gauge>,
     features: Family<Gauge>,
+    recording: Gauge,
 }
 
 /// How much of the cluster the scheduler holds in memory.
@@ -50,6 +51,13 @@ impl State {
                 help: "Whether a feature is on, with its stage.",
                 labels: &["name", "stage"],
             }),
+            recording: registry
+                .gauge(Named {
+                    name: "supercargo_scheduler_recording",
+                    help: "Whether decisions are recorded: 1 if they are, 0 if they are not, or not any more.",
+                    labels: &[],
+                })
+                .with(&[]),
         }
     }
 
@@ -72,6 +80,11 @@ impl State {
     /// This replica leads, or stands by, for the lease of this name.
     pub fn leads(&self, lease: &str, leads: bool) {
         self.leader.with(&[lease]).set(i64::from(leads));
+    }
+
+    /// Decisions are recorded, or are not.
+    pub fn records(&self, records: bool) {
+        self.recording.set(i64::from(records));
     }
 
     /// A feature is on or off; the stage is `ALPHA`, `BETA`, `DEPRECATED`, or empty once it is generally available.

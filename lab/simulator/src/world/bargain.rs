@@ -45,6 +45,11 @@ const GROUPS: [(&str, usize, &[&str]); 2] =
 /// Plays the world of a seed.
 #[must_use]
 pub fn bargain(seed: u64, sabotage: Sabotage, keep_lines: bool) -> Report {
+    bargained(seed, sabotage, (keep_lines, false)).report()
+}
+
+/// The world of a seed in which drivers give devices themselves, when it is over, with its history and recordings if they are wanted.
+pub(super) fn bargained(seed: u64, sabotage: Sabotage, (keep_lines, records): (bool, bool)) -> World {
     let mut setup = WorldSetup::new(seed, sabotage);
     if setup.arrangement == Arrangement::Rivals {
         setup.arrangement = Arrangement::Alone;
@@ -56,6 +61,7 @@ pub fn bargain(seed: u64, sabotage: Sabotage, keep_lines: bool) -> Report {
     setup.extras.retain(|extra| *extra == Extra::NodeTaints);
     let gates = gangs::gates_of(&setup).with(Gate::DRAControlPlaneController, true);
     let mut world = World::with_gates(seed, setup, gates, keep_lines);
+    world.records = records;
     world.begin(|api, setup, _| {
         market.furnish(api, setup);
         if market.gangs {
@@ -71,7 +77,7 @@ pub fn bargain(seed: u64, sabotage: Sabotage, keep_lines: bool) -> Report {
     if world.violations.is_empty() {
         world.check_bargain();
     }
-    world.report()
+    world
 }
 
 /// The command that plays such a world again, with its history.

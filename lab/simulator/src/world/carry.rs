@@ -236,12 +236,12 @@ impl World {
         if self.setup.sabotage == Sabotage::KeepsAnswers {
             (settled.claim, settled.gone) = (None, None);
         }
-        let mut changes = settled.changes(|id, uid| engine.knows_claim(id, uid));
+        let mut learned = settled.learned(|id, uid| engine.knows_claim(id, uid));
         if self.setup.sabotage == Sabotage::MistakesAnswers {
-            changes = changes.into_iter().map(mistaken_for_news).collect();
+            learned.iter_mut().for_each(|(change, _)| *change = mistaken_for_news(change.clone()));
         }
-        for change in changes {
-            self.tell(replica, Input::Changed(change));
+        for (change, origin) in learned {
+            self.tell_from(replica, Input::Changed(change), Some(origin));
         }
     }
 

@@ -12,10 +12,14 @@ use decisions::considering::Consideration;
 use decisions::profile::Profile;
 use decisions::settings::{Patience, Settings};
 use gates::Gates;
-use scheduler::engine::{ConsiderationId, Engine};
+use model::timestamp::Timestamp;
+use scheduler::engine::{ConsiderationId, Effect, Engine, Input};
+use scheduling::recording::{
+    EngineStart, FactOrigin, Line, RecordedEffect, RecordedInput, RecordedObject, StartSettings,
+};
 use store::{FieldSelector, Key, Selection};
 
-use super::api::{Api, Site};
+use super::api::{Api, Site, text};
 use super::node_taints::ToldTaints;
 use super::setup::Sabotage;
 use super::shown::Shown;
@@ -33,6 +37,9 @@ pub(crate) fn kind_of(stream: usize, gates: Gates) -> &'static str {
 /// How many steps a search for devices on one node may take.
 const STEPS_MAX: u64 = 100_000;
 
+/// More than one at once, so that verdicts meet facts that other verdicts have made.
+const CONSIDERATIONS_MAX: usize = 2;
+
 /// An engine that knows nothing yet, and does so much work at once for a pod or gang.
 pub(crate) fn engine(name: &str, gates: Gates, slice_max: Option<u64>) -> Engine {
     let engine = Engine::new(Settings {
@@ -42,8 +49,7 @@ pub(crate) fn engine(name: &str, gates: Gates, slice_max: Option<u64>) -> Engine
         search_steps_max: STEPS_MAX,
     });
     match slice_max {
-        // More than one at once, so that verdicts meet facts that other verdicts have made.
-        Some(nanos) => engine.with_slice_max(nanos).with_considerations_max(2),
+        Some(nanos) => engine.with_slice_max(nanos).with_considerations_max(CONSIDERATIONS_MAX),
         None => engine,
     }
 }
@@ -59,10 +65,29 @@ pub(crate) enum News {
 
 impl News {
     /// What it means to an engine.
-    fn fact(&self) -> Option<Change> {
+    pub fn fact(&self) -> Option<Change> {
         match self {
             News::Applied(object) => object.applied(),
             News::Gone(object) => object.gone(),
+        }
+    }
+
+    /// What a recording has of it.
+    pub fn origin(&self, is_listed: bool) -> Option<FactOrigin> {
+        match self {
+            News::Applied(shown) => {
+                let revision = text(&shown["metadata"]["resourceVersion"]).parse().unwrap_or_default();
+                let object = RecordedObject::of_value(shown)?;
+                Some(match is_listed {
+                    true => FactOrigin::Listed { revision, object },
+                    false => FactOrigin::Applied { revision, object },
+                })
+            }
+            News::Gone(shown) => {
+                let named = |field: &str| text(&shown["metadata"][field]).to_owned();
+                let (namespace, name, uid) = (named("namespace"), named("name"), named("uid"));
+                Some(FactOrigin::Gone { kind: text(&shown["kind"]).to_owned(), namespace, name, uid })
+            }
         }
     }
 }
@@ -100,16 +125,6 @@ impl Stream {
     fn followed(site: Site, row: &FollowedKind) -> Stream {
         let fields = FieldSelector::parse(site.kind, row.fields).expect("a live scheduler asks for these");
         Stream { selection: Selection { fields, ..Selection::default() }, ..Stream::new(site) }
-    }
-
-    /// The next facts, at most so many.
-    pub fn follow(&mut self, api: &Api, most: usize) -> Vec<Change> {
-        self.news(api, most).iter().filter_map(News::fact).collect()
-    }
-
-    /// Lists everything, as facts.
-    pub fn list(&mut self, api: &Api) -> Vec<Change> {
-        self.everything(api).iter().filter_map(News::fact).map(Change::listed).collect()
     }
 
     /// What happened next, at most so many changes.
@@ -181,6 +196,8 @@ pub(crate) struct Replica {
     pub turn_planned: bool,
     /// The earliest time at which it will be woken.
     pub wake_planned: Option<i64>,
+    /// What it was told and did, if that is recorded.
+    pub recording: Option<Vec<Line>>,
 }
 
 impl Replica {
@@ -198,7 +215,17 @@ impl Replica {
             reach: 0,
             turn_planned: false,
             wake_planned: None,
+            recording: None,
         }
+    }
+
+    /// Notes in its recording, if it has one, that it starts.
+    pub fn record_start(&mut self, number: u64, now: Timestamp, gates: Gates) {
+        let Some(lines) = &mut self.recording else { return };
+        let settings = StartSettings::Plain { profile: self.name.to_owned(), search_steps_max: STEPS_MAX };
+        let start = EngineStart::new(now, number, gates, settings);
+        let considerations_max = if self.slice_max.is_some() { CONSIDERATIONS_MAX } else { 1 };
+        lines.push(Line::Start(EngineStart { considerations_max, slice_max: self.slice_max, ..start }));
     }
 
     /// Starts again with nothing.
@@ -209,6 +236,17 @@ impl Replica {
         self.told_taints.clear();
         self.alive = true;
         (self.turn_planned, self.wake_planned) = (false, None);
+    }
+
+    /// Tells the engine something, and records that with what it does.
+    pub fn handle(&mut self, now: Timestamp, input: Input, origin: Option<FactOrigin>) -> Vec<Effect> {
+        let Some(lines) = &mut self.recording else { return self.engine.handle(now, input) };
+        let told = origin.map(RecordedInput::Fact).or_else(|| RecordedInput::of(&input));
+        let told = told.expect("facts are told with what they come from");
+        let effects = self.engine.handle(now, input);
+        let did = effects.iter().map(RecordedEffect::of).collect();
+        lines.push(Line::Input { at: now.micros(), told, did });
+        effects
     }
 
     /// Whether it may decide: it leads, and has seen what was there when it began to.
@@ -228,5 +266,6 @@ fn streams(api: &Api) -> Vec<Stream> {
 /// Everything that a scheduler is told when it starts.
 pub(crate) fn everything(api: &Api) -> Vec<Change> {
     let mut streams = streams(api);
-    streams.iter_mut().flat_map(|stream| stream.list(api)).collect()
+    let news = streams.iter_mut().flat_map(|stream| stream.everything(api));
+    news.filter_map(|one| one.fact()).map(Change::listed).collect()
 }

@@ -8,11 +8,12 @@ use cluster::change::Change;
 use model::timestamp::Timestamp;
 use scheduler::engine::{Announcement, ConsiderationId, ConsiderationOutcome, Effect, Input};
 use scheduler::write::Write;
+use scheduling::recording::{FactOrigin, Line};
 use store::Key;
 
 use super::component::Component;
 use super::errand::Errand;
-use super::replica::kind_of;
+use super::replica::{News, kind_of};
 use super::setup::{Arrangement, Fault, Sabotage};
 use super::{Happening, START, World, carry, mislead};
 
@@ -50,7 +51,7 @@ impl World {
             return;
         }
         let kind = kind_of(stream, self.gates);
-        let mut news = to.follow(&self.api, most);
+        let mut news = to.news(&self.api, most);
         if self.setup.sabotage == Sabotage::DeafToClaims && kind == "ResourceClaim" {
             news.clear();
         }
@@ -58,15 +59,17 @@ impl World {
             // Whoever waited to have seen all of it may decide now, though nothing of it was to be told.
             self.plan_turn(replica);
         }
-        for change in news {
+        for one in news {
+            let Some(change) = one.fact() else { continue };
             let is_departure = matches!(change, Change::PodGone(_));
             if is_departure && self.setup.sabotage == Sabotage::DeafToDepartures {
                 continue;
             }
             let again = self.setup.strikes(Fault::RepeatedEvent, &mut self.chances).then(|| change.clone());
-            self.tell(replica, Input::Changed(change));
+            let origin = self.origin(replica, &one, false);
+            self.tell_from(replica, Input::Changed(change), origin.clone());
             if let Some(change) = again {
-                self.tell(replica, Input::Changed(change));
+                self.tell_from(replica, Input::Changed(change), origin);
             }
         }
         let to = &self.replicas[replica].streams[stream];
@@ -78,17 +81,30 @@ impl World {
     }
 
     pub(super) fn list(&mut self, replica: usize, stream: usize) {
-        let facts = self.replicas[replica].streams[stream].list(&self.api);
+        let news = self.replicas[replica].streams[stream].everything(&self.api);
+        let facts = news.into_iter().filter_map(|one| Some((one.fact()?.listed(), one)));
+        let facts: Vec<(Change, News)> = facts.collect();
         let (now, kind) = (self.agenda.now(), kind_of(stream, self.gates));
         self.trace.note(now, format_args!("scheduler {replica} lists {kind}: {} facts", facts.len()));
-        for change in facts {
-            self.tell(replica, Input::Changed(change));
+        for (change, one) in facts {
+            let origin = self.origin(replica, &one, true);
+            self.tell_from(replica, Input::Changed(change), origin);
         }
         self.plan_turn(replica);
     }
 
+    /// What a recording has of a piece of news, if there is a recording.
+    fn origin(&self, replica: usize, news: &News, is_listed: bool) -> Option<FactOrigin> {
+        self.replicas[replica].recording.as_ref().and_then(|_| news.origin(is_listed))
+    }
+
     /// Tells an engine something, and does what it wants done.
     pub(super) fn tell(&mut self, replica: usize, input: Input) {
+        self.tell_from(replica, input, None);
+    }
+
+    /// The same with what a recording has of a fact.
+    pub(super) fn tell_from(&mut self, replica: usize, input: Input, origin: Option<FactOrigin>) {
         let is_change = matches!(input, Input::Changed(_));
         if let Input::Changed(change) = &input {
             self.note_told_taints(replica, change);
@@ -100,16 +116,16 @@ impl World {
             },
             input => input,
         };
-        self.follow(replica, input);
+        self.follow(replica, input, origin);
         if !(is_change && self.setup.sabotage == Sabotage::SleepsOn) {
             self.plan_turn(replica);
         }
     }
 
     /// Does what an engine wants done.
-    fn follow(&mut self, replica: usize, input: Input) {
+    fn follow(&mut self, replica: usize, input: Input, origin: Option<FactOrigin>) {
         let is_deciding = matches!(input, Input::Turn { .. } | Input::Considered(..));
-        for effect in self.replicas[replica].engine.handle(self.api.now, input) {
+        for effect in self.replicas[replica].handle(self.api.now, input, origin) {
             match effect {
                 Effect::Submit(id, write) => {
                     self.check_submission(replica, &write);
@@ -212,7 +228,7 @@ impl World {
             return;
         }
         let attempts = 1 + u32::try_from(self.chances.below(3)).unwrap_or_default();
-        self.follow(replica, Input::Turn { attempts });
+        self.follow(replica, Input::Turn { attempts }, None);
         let engine = &self.replicas[replica].engine;
         if engine.counts().ready > 0 || engine.begins_consideration() {
             self.plan_turn(replica);
@@ -280,8 +296,11 @@ impl World {
 
     pub(super) fn start(&mut self, replica: usize) {
         self.trace.note(self.agenda.now(), format_args!("scheduler {replica} starts"));
-        self.replicas[replica].restart(self.gates, &self.api);
-        let life = self.replicas[replica].life;
+        let to = &mut self.replicas[replica];
+        to.restart(self.gates, &self.api);
+        let life = to.life;
+        let number = (self.seed << 16) + (u64::from(life) << 1) + replica as u64;
+        to.record_start(number, self.api.now, self.gates);
         for stream in 0..self.replicas[replica].streams.len() {
             let pause = self.chances.millis(1, 400);
             self.agenda.after(pause, Happening::List { replica, life, stream });
@@ -294,6 +313,9 @@ impl World {
         let reach = self.api.revision();
         let to = &mut self.replicas[replica];
         (to.leads, to.reach) = (true, reach);
+        if let Some(lines) = &mut to.recording {
+            lines.push(Line::Stands { at: self.api.now.micros(), how: "leads".to_owned() });
+        }
         if to.alive {
             self.plan_turn(replica);
         }

@@ -306,6 +306,10 @@ impl Listener for Watcher {
                     self.executed(profile, write, *done, *took);
                 }
             }
+            Notice::RecordingEnded { why } => {
+                self.metrics.state.records(false);
+                error!(why, "nothing is recorded any more; scheduling goes on");
+            }
             Notice::EventsDropped { count } => {
                 warn!(count, "too many events at once; these were not written")
             }

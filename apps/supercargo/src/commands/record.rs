@@ -1,0 +1,158 @@
+//! `supercargo record`: saves what a scheduler would see of a cluster, and what it would decide, without writing to the cluster.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use client::Options;
+use config::SchedulerSettings;
+use gates::Gates;
+use runtime::{Listener, Notice, Recording, State, Target};
+use tokio::runtime::Builder;
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+use crate::cli::{bytes, seconds};
+use crate::commands::apiserver::stopped;
+use crate::commands::features::refusal;
+use crate::configuration;
+use crate::failure::Failure;
+use crate::reach;
+
+const EXAMPLES: &str = "\
+Examples:
+  supercargo record -o cluster.recording                      until it is stopped with Ctrl-C
+  supercargo record -o cluster.recording --duration 60        for a minute
+  supercargo record -o cluster.recording --duration 0         the objects as they are now
+  supercargo explain trainer --state cluster.recording        why a pod waited when the recording ended
+  supercargo replay cluster.recording                         would this version decide the same?
+
+It only reads. Environment variables, commands and arguments of containers, and the annotation in which kubectl keeps whole objects, are
+not saved; Secrets and ConfigMaps are not read. Names, labels, other annotations and the configuration of devices are saved.";
+
+/// How long writes may take once it is to stop: there are none.
+const STOP_WITHIN: Duration = Duration::from_secs(1);
+
+/// Save what a scheduler would see of a cluster, and what it would decide
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Record {
+    /// The file to save to, which must not be there
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// For how many seconds to record once everything was read; 0 saves the objects as they are
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    duration: Option<Duration>,
+    /// How much the file may take of the disk
+    #[arg(long, value_name = "SIZE", default_value = "1Gi", value_parser = bytes)]
+    max_size: u64,
+    /// The kubeconfig of the cluster; without it $KUBECONFIG, ~/.kube/config, or the pod's service account
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// The context of the kubeconfig, if not its current one
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+    /// The KubeSchedulerConfiguration of the scheduler
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Features of the scheduler to switch on or off, such as AllAlpha=true,DRADeviceTaints=false
+    #[arg(long, value_name = "GATES", default_value = "")]
+    feature_gates: String,
+}
+
+/// What is known of the recording.
+#[derive(Clone, Debug, Default)]
+struct Progress {
+    /// Everything that is there was read.
+    is_synced: bool,
+    /// Why nothing is recorded any more.
+    trouble: Option<String>,
+    /// Kinds that cannot be read, with the reason.
+    complaint: Option<String>,
+}
+
+/// Hears how far it is.
+struct Ears(watch::Sender<Progress>);
+
+impl Listener for Ears {
+    fn hear(&self, notice: &Notice<'_>) {
+        match notice {
+            Notice::State(State::Working) => self.0.send_modify(|progress| progress.is_synced = true),
+            Notice::RecordingEnded { why } => {
+                self.0.send_modify(|progress| progress.trouble = Some((*why).to_owned()));
+            }
+            Notice::Interrupted { kind, why, .. } => {
+                self.0.send_modify(|progress| progress.complaint = Some(format!("{kind}: {why}")));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Record {
+    pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        let gates: Gates = self.feature_gates.parse().map_err(|error| refusal(&error))?;
+        let settings = match &self.config {
+            Some(path) => configuration::read(path, gates)?,
+            None => SchedulerSettings::defaults(gates),
+        };
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let progress = runtime.block_on(self.record(&settings, gates))?;
+        if let Some(why) = progress.trouble {
+            return Err(Failure::hinted(&why));
+        }
+        if !progress.is_synced {
+            let why = progress.complaint.map(|why| format!(": {why}")).unwrap_or_default();
+            let path = self.output.display();
+            let wrong = format!("not everything was read, and {path} has a part only{why}");
+            return Err(Failure::Failed { wrong, hint: "let it run for longer".to_owned() });
+        }
+        writeln!(out, "recorded in {}", self.output.display())?;
+        Ok(())
+    }
+
+    async fn record(&self, settings: &SchedulerSettings, gates: Gates) -> Result<Progress, Failure> {
+        let context = self.context.as_deref();
+        let connection =
+            reach::connect_as_user(self.kubeconfig.as_deref(), context, &Options::default()).await?;
+        let (ears, heard) = watch::channel(Progress::default());
+        let options = runtime::Options {
+            settings: scheduling::settings(settings, gates),
+            parallelism: settings.parallelism,
+            candidacy: None,
+            aside: None,
+            shadow: true,
+            writes_max: usize::MAX,
+            stop_within: STOP_WITHIN,
+            listener: Arc::new(Ears(ears)),
+            recording: Some(Recording {
+                target: Target::File { path: self.output.clone(), max: self.max_size },
+                configuration: settings.document(),
+            }),
+        };
+        let stop = until_done(heard.clone(), self.duration);
+        let ended = runtime::run(connection, options, stop).await;
+        ended.map_err(|error| Failure::hinted(&error.to_string()))?;
+        Ok(heard.borrow().clone())
+    }
+}
+
+/// Done when it was recorded for long enough, when that is not possible any more, or when somebody wants it to end.
+async fn until_done(mut heard: watch::Receiver<Progress>, duration: Option<Duration>) {
+    let mut troubled = heard.clone();
+    let has_trouble = async {
+        let _ = troubled.wait_for(|progress| progress.trouble.is_some()).await;
+    };
+    let is_over = async {
+        let Some(duration) = duration else { return std::future::pending().await };
+        let _ = heard.wait_for(|progress| progress.is_synced).await;
+        sleep(duration).await;
+    };
+    tokio::select! {
+        () = stopped() => {}
+        () = has_trouble => {}
+        () = is_over => {}
+    }
+}
