@@ -19,6 +19,7 @@ use crate::commands::scheduler::Scheduler;
 use crate::commands::simulate::Simulate;
 use crate::commands::topology::Topology;
 use crate::commands::up::Up;
+use crate::logging::Logging;
 
 const ABOUT: &str = "\
 Decides where pods and the devices they claim go in a Kubernetes cluster, and explains every decision";
@@ -47,6 +48,8 @@ Examples:
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+    #[command(flatten)]
+    pub(crate) logging: Logging,
 }
 
 /// One variant for each file below `commands`.
@@ -65,6 +68,25 @@ pub(crate) enum Command {
     Explain(Explain),
     Devices(Devices),
     Topology(Topology),
+}
+
+impl Command {
+    /// Whether it works on a cluster until it is stopped, and tells what it does in its log.
+    pub(crate) fn is_daemon(&self) -> bool {
+        match self {
+            Self::Scheduler(_) | Self::Node(_) | Self::Fabric(_) => true,
+            Self::Controllers(controllers) => !controllers.list,
+            Self::Apiserver(_)
+            | Self::Up(_)
+            | Self::FabricEmulator(_)
+            | Self::Crds(_)
+            | Self::Features(_)
+            | Self::Simulate(_)
+            | Self::Explain(_)
+            | Self::Devices(_)
+            | Self::Topology(_) => false,
+        }
+    }
 }
 
 /// A time in seconds, such as `0.3`.

@@ -13,6 +13,7 @@ mod daemon;
 mod embedded;
 mod failure;
 mod live;
+mod logging;
 mod private_file;
 mod program;
 mod reach;
@@ -45,7 +46,10 @@ fn main() -> ExitCode {
 fn answer(out: &mut dyn Write) -> Result<ExitCode, Failure> {
     let program = Program::current();
     match program.parse(env::args_os()) {
-        Ok(cli) => commands::run(&cli.command, out),
+        Ok(cli) => {
+            cli.logging.start(cli.command.is_daemon())?;
+            commands::run(&cli.command, out)
+        }
         Err(asked) if !asked.use_stderr() => {
             write!(out, "{}", program.speak(&asked.render().to_string()))?;
             Ok(ExitCode::SUCCESS)

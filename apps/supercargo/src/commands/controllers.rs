@@ -1,7 +1,7 @@
 //! `supercargo controllers`: keeps the claims, nodes and pods of a cluster in order where nothing else does.
 
 mod beside;
-mod watcher;
+pub(super) mod watcher;
 
 use std::io::Write;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ pub(crate) struct Controllers {
     controllers: Vec<String>,
     /// Print the names of all controllers, and end
     #[arg(long)]
-    list: bool,
+    pub(crate) list: bool,
     /// Features to switch on or off, such as GenericWorkload=true
     #[arg(long, value_name = "GATES", default_value = "")]
     feature_gates: String,
@@ -89,7 +89,6 @@ impl Controllers {
         }
         let gates: Gates = self.feature_gates.parse().map_err(|error| refusal(&error))?;
         let choice = self.choice()?;
-        self.daemon.log()?;
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         runtime.block_on(self.work(choice, gates))
     }

@@ -62,7 +62,6 @@ pub(crate) struct Node {
 impl Node {
     pub(crate) fn run(&self, _: &mut dyn Write) -> Result<(), Failure> {
         let options = self.options()?;
-        self.daemon.log()?;
         Builder::new_multi_thread().worker_threads(2).enable_all().build()?.block_on(self.be(options))
     }
 

@@ -68,7 +68,6 @@ impl Scheduler {
     pub(crate) fn run(&self, _: &mut dyn Write) -> Result<(), Failure> {
         let gates: Gates = self.feature_gates.parse().map_err(|error| refusal(&error))?;
         let mut settings = self.settings(gates)?;
-        self.daemon.log()?;
         if let Some(elect) = self.leader_elect {
             settings.leader_election.elect = elect;
         }
