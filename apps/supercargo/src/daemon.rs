@@ -20,6 +20,7 @@ use tracing::{info, warn};
 
 use crate::failure::Failure;
 use crate::reach;
+use crate::requests;
 
 /// Options of a command that works on a cluster.
 #[derive(Args, Debug)]
@@ -60,14 +61,16 @@ pub(crate) struct Serving {
 }
 
 impl Daemon {
-    /// Connects to the API server; `configured` is the kubeconfig that a configuration file names.
+    /// Connects to the API server, and counts requests to it; `configured` is the kubeconfig that a configuration file names.
     pub(crate) async fn connect(
         &self,
         configured: Option<PathBuf>,
-        options: &client::Options,
+        options: client::Options,
+        metrics: Arc<dyn Exposition>,
     ) -> Result<Connection, Failure> {
         let path = self.kubeconfig.clone().or(configured);
-        reach::connect(path.as_deref(), self.context.as_deref(), options).await
+        let options = client::Options { requests: requests::counted(metrics), ..options };
+        reach::connect(path.as_deref(), self.context.as_deref(), &options).await
     }
 
     /// Says what people should know of a connection, once for all that the command has to the same server.

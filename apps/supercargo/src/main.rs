@@ -17,6 +17,7 @@ mod logging;
 mod private_file;
 mod program;
 mod reach;
+mod requests;
 mod sample;
 mod state;
 mod troubles;

@@ -114,16 +114,16 @@ impl FabricController {
         };
         let none = Choice::parse([]).expect("no name is a wrong one");
         let troubles = Troubles::default();
-        let connection = self.connect(&troubles).await?;
+        let metrics = Arc::new(ControllerMetrics::default());
+        let connection = self.connect(&troubles, &metrics).await?;
         self.daemon.introduce(&connection);
         tokio::spawn(troubles.clone().log_outages());
-        let metrics = Arc::new(ControllerMetrics::default());
         let lease = format!("supercargo-fabric-{}", self.name);
         let elected = self.leader_elect.then(|| lease.clone());
         let (watcher, checks) = Watcher::new(metrics.clone(), elected, vec![CONTROLLER], troubles.clone());
         info!(server = connection.server(), manager = self.manager, "starting");
         let configuration = json!({ "name": self.name, "driver": self.driver, "manager": self.manager });
-        let shown = Shown { port: self.secure_port, checks, configuration, metrics };
+        let shown = Shown { port: self.secure_port, checks, configuration, metrics: metrics.clone() };
         let serving = self.daemon.show(shown, &Handle::current()).await?;
         let listener = Arc::new(watcher);
         let options =
@@ -135,7 +135,7 @@ impl FabricController {
                 identity: identity(),
                 terms: Terms::default(),
             };
-            let election = (self.connect(&troubles).await?, candidacy);
+            let election = (self.connect(&troubles, &metrics).await?, candidacy);
             upkeep::run_elected(connection, options, election, stopped())
                 .await
                 .map_err(|error| Failure::hinted(&error.to_string()))?
@@ -189,8 +189,12 @@ impl FabricController {
         }
     }
 
-    async fn connect(&self, troubles: &Troubles) -> Result<Connection, Failure> {
+    async fn connect(
+        &self,
+        troubles: &Troubles,
+        metrics: &Arc<ControllerMetrics>,
+    ) -> Result<Connection, Failure> {
         let options = client::Options { reach: troubles.reach(), ..client::Options::default() };
-        self.daemon.connect(None, &options).await
+        self.daemon.connect(None, options, metrics.clone()).await
     }
 }

@@ -68,12 +68,12 @@ impl Node {
     async fn be(&self, options: node::Options) -> Result<(), Failure> {
         let troubles = Troubles::default();
         let reach = client::Options { reach: troubles.reach(), ..client::Options::default() };
-        let connection = self.daemon.connect(None, &reach).await?;
+        let metrics = Arc::new(NodeMetrics::default());
+        let connection = self.daemon.connect(None, reach, metrics.clone()).await?;
         self.daemon.introduce(&connection);
         tokio::spawn(troubles.clone().log_outages());
         let plugins = options.registry();
         info!(node = self.name, server = connection.server(), plugins = %plugins.display(), "starting");
-        let metrics = Arc::new(NodeMetrics::default());
         let (watcher, checks) = Watcher::new(metrics.clone(), troubles);
         let configuration = json!({ "name": self.name, "rootDirectory": self.root_dir });
         let shown = Shown { port: self.secure_port, checks, configuration, metrics };
