@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 
 use crate::commands::apiserver::Apiserver;
+use crate::commands::completion::Completion;
 use crate::commands::controllers::Controllers;
 use crate::commands::crds::Crds;
 use crate::commands::devices::Devices;
@@ -14,11 +15,13 @@ use crate::commands::explain::Explain;
 use crate::commands::fabric::FabricController;
 use crate::commands::fabric_emulator::FabricEmulator;
 use crate::commands::features::Features;
+use crate::commands::man::Manual;
 use crate::commands::node::Node;
 use crate::commands::scheduler::Scheduler;
 use crate::commands::simulate::Simulate;
 use crate::commands::topology::Topology;
 use crate::commands::up::Up;
+use crate::commands::version::Version;
 use crate::logging::Logging;
 
 const ABOUT: &str = "\
@@ -39,8 +42,9 @@ Examples:
   supercargo topology       racks, nodes, devices and what is free, as a table, a tree or a picture
   supercargo features       what can be turned on and off
   supercargo crds           our own kinds, for a real API server
+  supercargo completion zsh   completes the command line in a shell
   supercargo help up        all about one command
-  supercargo --version      which version this is";
+  supercargo version        which build this is, and which APIs it speaks";
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -68,6 +72,9 @@ pub(crate) enum Command {
     Explain(Explain),
     Devices(Devices),
     Topology(Topology),
+    Version(Version),
+    Completion(Completion),
+    Man(Manual),
 }
 
 impl Command {
@@ -84,7 +91,10 @@ impl Command {
             | Self::Simulate(_)
             | Self::Explain(_)
             | Self::Devices(_)
-            | Self::Topology(_) => false,
+            | Self::Topology(_)
+            | Self::Version(_)
+            | Self::Completion(_)
+            | Self::Man(_) => false,
         }
     }
 }

@@ -55,6 +55,6 @@ fn answer(out: &mut dyn Write) -> Result<ExitCode, Failure> {
             write!(out, "{}", program.speak(&asked.render().to_string()))?;
             Ok(ExitCode::SUCCESS)
         }
-        Err(wrong) => Err(failure::from_clap(&wrong)),
+        Err(wrong) => Err(failure::from_clap(&wrong, env::args_os().skip(1))),
     }
 }
