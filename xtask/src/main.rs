@@ -3,13 +3,23 @@
 //! Findings go to stdout, one after the other; talk goes to stderr; the exit code is 1 when something was found and
 //! 2 when the chore could not run.
 
+mod archive;
+mod dist;
 mod manifests;
 mod tidy;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
+use dist::DistError;
+
 /// Every chore by name, with the line that the help prints for it.
-const CHORES: [(&str, &str); 2] = [
+const CHORES: [(&str, &str); 4] = [
+    (
+        "dist",
+        "write the archives that are handed out, with checksums and a list of what the program is made of",
+    ),
+    ("image", "write a container image of the program, as a folder and as an archive"),
     (
         "manifests",
         "write the plain manifests in deploy/ from the chart, or with --check say which are not up to date",
@@ -23,6 +33,8 @@ fn main() -> ExitCode {
         ["tidy"] => run_tidy(),
         ["manifests"] => run_manifests(false),
         ["manifests", "--check"] => run_manifests(true),
+        ["dist", options @ ..] => run_dist(dist::archives(options)),
+        ["image", options @ ..] => run_dist(dist::image(options)),
         [] | ["help" | "-h" | "--help"] => {
             print!("{}", help());
             ExitCode::SUCCESS
@@ -72,6 +84,21 @@ fn run_manifests(only_check: bool) -> ExitCode {
         Ok(outdated) => {
             for path in outdated {
                 println!("wrote {path}");
+            }
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run_dist(written: Result<Vec<PathBuf>, DistError>) -> ExitCode {
+    match written {
+        Ok(paths) => {
+            for path in paths {
+                println!("{}", path.display());
             }
             ExitCode::SUCCESS
         }

@@ -47,7 +47,10 @@ fn pages() -> Result<Vec<(String, Vec<u8>)>, Failure> {
 
 fn page(command: Command) -> Result<(String, Vec<u8>), Failure> {
     // Without a date a page is the same whenever it is made.
-    let (man, mut text) = (Man::new(command).manual("Supercargo Manual").date(""), Vec::new());
+    let man = Man::new(command)
+        .manual("Supercargo Manual")
+        .source(concat!("supercargo ", env!("CARGO_PKG_VERSION")));
+    let (man, mut text) = (man.date(""), Vec::new());
     man.render(&mut text)?;
     Ok((man.get_filename(), text))
 }
