@@ -41,7 +41,7 @@ controller=$!
 for pod in first second third; do await "default/$pod .*placed" "$work/cluster"; done
 for pod in first second third; do await "default/$pod .*succeeded" "$work/cluster"; done
 tries=600
-until [ "$(grep -c '^detached' "$work/controller")" -eq "$(grep -c '^attached' "$work/controller")" ]; do
+until [ "$(grep -c ' INFO  detached' "$work/controller")" -eq "$(grep -c ' INFO  attached' "$work/controller")" ]; do
     tries=$((tries - 1))
     if [ "$tries" -eq 0 ]; then echo "error: devices are still attached" >&2; exit 1; fi
     sleep 0.1
@@ -50,5 +50,5 @@ done
 echo "what became of the pods:"
 grep -E 'default/(first|second|third) +(waits|placed|running|succeeded)' "$work/cluster" | sed 's/^/  /'
 echo "what was done to the fabric:"
-sed 's/^/  /' "$work/controller"
+sed -n 's/^[^ ]* INFO  /  /p' "$work/controller" | grep -vE '^  (starting|leading|stopped)'
 echo "every device is back in the fabric"

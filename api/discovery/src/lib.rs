@@ -14,4 +14,4 @@ mod version;
 pub use aggregated::{aggregated_core, aggregated_groups};
 pub use answer::{DiscoveryResponse, Document, Form, Media, Server, answer};
 pub use legacy::{core_versions, group, groups, resources};
-pub use version::{Build, version};
+pub use version::{Build, kubernetes_version, version};

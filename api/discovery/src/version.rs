@@ -22,6 +22,12 @@ pub struct Build<'a> {
     pub platform: &'a str,
 }
 
+/// The version of Kubernetes whose API is served, such as `v1.37.0`.
+pub fn kubernetes_version() -> String {
+    let (major, minor) = KUBERNETES;
+    format!("v{major}.{minor}.0")
+}
+
 /// `/version`. Clients read the version of Kubernetes from it; ours follows after a plus sign.
 pub fn version(build: &Build<'_>) -> Value {
     let (major, minor) = KUBERNETES;
@@ -32,7 +38,7 @@ pub fn version(build: &Build<'_>) -> Value {
         "emulationMinor": minor,
         "minCompatibilityMajor": COMPATIBLE.0,
         "minCompatibilityMinor": COMPATIBLE.1,
-        "gitVersion": format!("v{major}.{minor}.0+supercargo-{}", build.version),
+        "gitVersion": format!("{}+supercargo-{}", kubernetes_version(), build.version),
         "gitCommit": build.commit,
         "gitTreeState": "clean",
         "buildDate": build.date,

@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 use model::quantity::Quantity;
 
 use crate::commands::apiserver::Apiserver;
+use crate::commands::completion::Completion;
 use crate::commands::controllers::Controllers;
 use crate::commands::crds::Crds;
 use crate::commands::devices::Devices;
@@ -15,6 +16,7 @@ use crate::commands::explain::Explain;
 use crate::commands::fabric::FabricController;
 use crate::commands::fabric_emulator::FabricEmulator;
 use crate::commands::features::Features;
+use crate::commands::man::Manual;
 use crate::commands::node::Node;
 use crate::commands::record::Record;
 use crate::commands::replay::Replay;
@@ -22,6 +24,8 @@ use crate::commands::scheduler::Scheduler;
 use crate::commands::simulate::Simulate;
 use crate::commands::topology::Topology;
 use crate::commands::up::Up;
+use crate::commands::version::Version;
+use crate::logging::Logging;
 
 const ABOUT: &str = "\
 Decides where pods and the devices they claim go in a Kubernetes cluster, and explains every decision";
@@ -43,8 +47,9 @@ Examples:
   supercargo replay FILE    whether the recorded decisions of a scheduler are made again
   supercargo features       what can be turned on and off
   supercargo crds           our own kinds, for a real API server
+  supercargo completion zsh   completes the command line in a shell
   supercargo help up        all about one command
-  supercargo --version      which version this is";
+  supercargo version        which build this is, and which APIs it speaks";
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -52,6 +57,8 @@ Examples:
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+    #[command(flatten)]
+    pub(crate) logging: Logging,
 }
 
 /// One variant for each file below `commands`.
@@ -72,6 +79,33 @@ pub(crate) enum Command {
     Topology(Topology),
     Record(Box<Record>),
     Replay(Replay),
+    Version(Version),
+    Completion(Completion),
+    Man(Manual),
+}
+
+impl Command {
+    /// Whether it works on a cluster until it is stopped, and tells what it does in its log.
+    pub(crate) fn is_daemon(&self) -> bool {
+        match self {
+            Self::Scheduler(_) | Self::Node(_) | Self::Fabric(_) => true,
+            Self::Controllers(controllers) => !controllers.list,
+            Self::Apiserver(_)
+            | Self::Up(_)
+            | Self::FabricEmulator(_)
+            | Self::Crds(_)
+            | Self::Features(_)
+            | Self::Simulate(_)
+            | Self::Explain(_)
+            | Self::Devices(_)
+            | Self::Topology(_)
+            | Self::Record(_)
+            | Self::Replay(_)
+            | Self::Version(_)
+            | Self::Completion(_)
+            | Self::Man(_) => false,
+        }
+    }
 }
 
 /// A time in seconds, such as `0.3`.

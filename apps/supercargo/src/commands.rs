@@ -4,6 +4,7 @@
 //! returns what went wrong; it never prints and never exits by itself, but for warnings that go beside an answer.
 
 pub(crate) mod apiserver;
+pub(crate) mod completion;
 pub(crate) mod controllers;
 pub(crate) mod crds;
 pub(crate) mod devices;
@@ -11,6 +12,7 @@ pub(crate) mod explain;
 pub(crate) mod fabric;
 pub(crate) mod fabric_emulator;
 pub(crate) mod features;
+pub(crate) mod man;
 pub(crate) mod node;
 pub(crate) mod record;
 pub(crate) mod replay;
@@ -18,6 +20,7 @@ pub(crate) mod scheduler;
 pub(crate) mod simulate;
 pub(crate) mod topology;
 pub(crate) mod up;
+pub(crate) mod version;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -29,6 +32,7 @@ use crate::failure::Failure;
 pub(crate) fn run(command: &Command, out: &mut dyn Write) -> Result<ExitCode, Failure> {
     let done = match command {
         Command::Apiserver(apiserver) => apiserver.run(out),
+        Command::Completion(completion) => completion.run(out),
         Command::Controllers(controllers) => controllers.run(out),
         Command::Crds(crds) => crds.run(out),
         Command::Devices(devices) => devices.run(out, &mut io::stderr()),
@@ -36,6 +40,7 @@ pub(crate) fn run(command: &Command, out: &mut dyn Write) -> Result<ExitCode, Fa
         Command::Fabric(fabric) => fabric.run(out),
         Command::FabricEmulator(emulator) => emulator.run(out),
         Command::Features(features) => features.run(out),
+        Command::Man(manual) => manual.run(out),
         Command::Node(node) => node.run(out),
         Command::Record(record) => record.run(out),
         Command::Replay(replay) => return replay.run(out, &mut io::stderr()),
@@ -43,6 +48,7 @@ pub(crate) fn run(command: &Command, out: &mut dyn Write) -> Result<ExitCode, Fa
         Command::Simulate(simulate) => return simulate.run(out, &mut io::stderr()),
         Command::Topology(topology) => topology.run(out, &mut io::stderr()),
         Command::Up(up) => return up.run(out),
+        Command::Version(version) => version.run(out),
     };
     done.map(|()| ExitCode::SUCCESS)
 }

@@ -1,15 +1,16 @@
-//! What commands have alike that work on a cluster until they are stopped: where its API server is, who may look at them,
-//! and how they log.
+//! What commands have in common that work on a cluster until they are stopped: where its API server is, and where they serve metrics
+//! and health.
 
+use std::env;
+use std::ffi::OsStr;
 use std::fs;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
 use client::Connection;
 use serde_json::Value;
-use telemetry::logs::{self, Format};
 use telemetry::metrics::Exposition;
 use telemetry::surface::{self, Checks, Readers, Surface, Transport};
 use tokio::runtime::Handle;
@@ -19,6 +20,7 @@ use tracing::{info, warn};
 
 use crate::failure::Failure;
 use crate::reach;
+use crate::requests;
 
 /// Options of a command that works on a cluster.
 #[derive(Args, Debug)]
@@ -29,22 +31,20 @@ pub(crate) struct Daemon {
     /// The context of the kubeconfig, if not its current one
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
-    /// Where to serve metrics and health; they are for everybody who reaches it
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
-    bind_address: IpAddr,
+    /// The address to serve metrics and health on; every client that reaches it may read them [default: 127.0.0.1, or all addresses in
+    /// a pod, where the kubelet's probes come from outside]
+    #[arg(long, value_name = "ADDRESS")]
+    bind_address: Option<IpAddr>,
     /// The certificate for that port, if it is not to be made at the start
     #[arg(long, value_name = "FILE", requires = "tls_private_key_file")]
     tls_cert_file: Option<PathBuf>,
     /// The key of that certificate
     #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
     tls_private_key_file: Option<PathBuf>,
-    /// How to write the log: text or json
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    logging_format: Format,
-    /// How much to log: 0 what matters, 4 every decision, 6 everything
-    #[arg(short, long, value_name = "LEVEL", default_value_t = 0)]
-    v: u8,
 }
+
+/// What the kubelet tells every container: the address of the API server within the cluster.
+const POD: &str = "KUBERNETES_SERVICE_HOST";
 
 /// What is shown on the port for metrics and health.
 pub(crate) struct Shown {
@@ -61,19 +61,16 @@ pub(crate) struct Serving {
 }
 
 impl Daemon {
-    /// Starts the log.
-    pub(crate) fn log(&self) -> Result<(), Failure> {
-        logs::start(self.logging_format, self.v).map_err(|error| Failure::hinted(&error.to_string()))
-    }
-
-    /// Connects to the API server; `configured` is the kubeconfig that a configuration file names.
+    /// Connects to the API server, and counts requests to it; `configured` is the kubeconfig that a configuration file names.
     pub(crate) async fn connect(
         &self,
         configured: Option<PathBuf>,
-        options: &client::Options,
+        options: client::Options,
+        metrics: Arc<dyn Exposition>,
     ) -> Result<Connection, Failure> {
         let path = self.kubeconfig.clone().or(configured);
-        reach::connect(path.as_deref(), self.context.as_deref(), options).await
+        let options = client::Options { requests: requests::counted(metrics), ..options };
+        reach::connect(path.as_deref(), self.context.as_deref(), &options).await
     }
 
     /// Says what people should know of a connection, once for all that the command has to the same server.
@@ -85,6 +82,11 @@ impl Daemon {
                 "the certificate of the API server is not verified"
             );
         }
+    }
+
+    /// The address to listen on.
+    fn address(&self) -> IpAddr {
+        self.bind_address.unwrap_or_else(|| default_address(env::var_os(POD).as_deref()))
     }
 
     /// Serves metrics and health on another thread's runtime, if a port is given for them.
@@ -101,7 +103,7 @@ impl Daemon {
             _ => Transport::SelfSigned,
         };
         let options = surface::Options {
-            listen: SocketAddr::new(self.bind_address, shown.port),
+            listen: SocketAddr::new(self.address(), shown.port),
             transport,
             checks: shown.checks,
             configuration: shown.configuration,
@@ -135,4 +137,27 @@ impl Serving {
 /// Done when the other end is dropped.
 async fn closed(mut stopping: watch::Receiver<()>) {
     while stopping.changed().await.is_ok() {}
+}
+
+/// Loopback, or in a pod all addresses of the family that the cluster uses.
+fn default_address(service: Option<&OsStr>) -> IpAddr {
+    match service.filter(|service| !service.is_empty()) {
+        None => Ipv4Addr::LOCALHOST.into(),
+        Some(service) if service.to_string_lossy().contains(':') => Ipv6Addr::UNSPECIFIED.into(),
+        Some(_) => Ipv4Addr::UNSPECIFIED.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metrics_and_health_are_reachable_from_outside_in_a_pod_only() {
+        let listens = |service: Option<&str>| default_address(service.map(OsStr::new)).to_string();
+        assert_eq!(listens(None), "127.0.0.1");
+        assert_eq!(listens(Some("")), "127.0.0.1");
+        assert_eq!(listens(Some("10.96.0.1")), "0.0.0.0");
+        assert_eq!(listens(Some("fd00::1")), "::");
+    }
 }

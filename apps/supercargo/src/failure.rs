@@ -1,11 +1,15 @@
 //! What can go wrong with a command, in the words that the user reads: lower case, no full stop, and a hint.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
+use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use simulation::BadInput;
+
+use crate::cli::Cli;
 
 /// Why a command did not do its work.
 #[derive(Debug)]
@@ -56,8 +60,8 @@ impl From<BadInput> for Failure {
     }
 }
 
-/// Clap's complaint in our words.
-pub(crate) fn from_clap(error: &clap::Error) -> Failure {
+/// Clap's complaint in our words. What was typed after the name of the program says which command it was about.
+pub(crate) fn from_clap(error: &clap::Error, typed: impl IntoIterator<Item = OsString>) -> Failure {
     let wrong = match (error.kind(), context(error, ContextKind::InvalidSubcommand)) {
         (ErrorKind::InvalidSubcommand, Some(name)) => format!("there is no command `{name}`"),
         (ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand, _) => {
@@ -78,9 +82,21 @@ pub(crate) fn from_clap(error: &clap::Error) -> Failure {
         .or_else(|| context(error, ContextKind::SuggestedArg));
     let hint = match suggested {
         Some(suggested) => format!("did you mean `{suggested}`?"),
-        None => "`supercargo --help` lists the commands, `supercargo help COMMAND` describes one".to_owned(),
+        None => match command(typed) {
+            Some(command) => format!("`supercargo {command} --help` describes its options, with examples"),
+            None => {
+                "`supercargo --help` lists the commands, `supercargo help COMMAND` describes one".to_owned()
+            }
+        },
     };
     Failure::Usage { wrong, hint }
+}
+
+/// The command that was typed, if there is one of that name.
+fn command(typed: impl IntoIterator<Item = OsString>) -> Option<String> {
+    let cli = Cli::command();
+    let is_command = |word: &String| cli.find_subcommand(word).is_some();
+    typed.into_iter().filter_map(|word| word.into_string().ok()).find(is_command)
 }
 
 fn context(error: &clap::Error, kind: ContextKind) -> Option<String> {
@@ -100,7 +116,7 @@ mod tests {
 
     fn complaint(words: &[&str]) -> String {
         let error = Cli::try_parse_from(words).expect_err("the words are wrong");
-        from_clap(&error).to_string()
+        from_clap(&error, words[1..].iter().map(Into::into)).to_string()
     }
 
     #[test]
@@ -123,6 +139,15 @@ mod tests {
         let expected = format!("error: there is no command `zzz`\n{hint}");
         assert_eq!(complaint(&["supercargo", "zzz"]), expected);
         assert_eq!(complaint(&["supercargo"]), format!("error: no command was given\n{hint}"));
+    }
+
+    #[test]
+    fn a_mistake_in_a_command_points_at_the_help_of_that_command() {
+        let hint = "hint: `supercargo topology --help` describes its options, with examples";
+        let told = complaint(&["supercargo", "topology", "--output", "png"]);
+        assert!(told.ends_with(hint), "{told}");
+        let told = complaint(&["supercargo", "-v", "4", "topology", "--zzzzzz"]);
+        assert!(told.ends_with(hint), "{told}");
     }
 
     #[test]

@@ -13,9 +13,11 @@ mod daemon;
 mod embedded;
 mod failure;
 mod live;
+mod logging;
 mod private_file;
 mod program;
 mod reach;
+mod requests;
 mod sample;
 mod state;
 mod troubles;
@@ -45,11 +47,14 @@ fn main() -> ExitCode {
 fn answer(out: &mut dyn Write) -> Result<ExitCode, Failure> {
     let program = Program::current();
     match program.parse(env::args_os()) {
-        Ok(cli) => commands::run(&cli.command, out),
+        Ok(cli) => {
+            cli.logging.start(cli.command.is_daemon())?;
+            commands::run(&cli.command, out)
+        }
         Err(asked) if !asked.use_stderr() => {
             write!(out, "{}", program.speak(&asked.render().to_string()))?;
             Ok(ExitCode::SUCCESS)
         }
-        Err(wrong) => Err(failure::from_clap(&wrong)),
+        Err(wrong) => Err(failure::from_clap(&wrong, env::args_os().skip(1))),
     }
 }

@@ -34,11 +34,17 @@ impl Program {
 
     /// Reads a command line, the first word of which is the name of the program.
     pub(crate) fn parse(self, words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
-        let command = match self {
-            Program::Itself => Cli::command(),
-            Program::Plugin => Cli::command().bin_name("kubectl supercargo"),
-        };
-        Cli::from_arg_matches(&command.try_get_matches_from(words)?)
+        Cli::from_arg_matches(&self.command().try_get_matches_from(words)?)
+    }
+
+    /// The command line, under the name that has to be typed.
+    fn command(self) -> clap::Command {
+        match self {
+            Program::Itself => Cli::command().override_usage("supercargo <COMMAND>"),
+            Program::Plugin => {
+                Cli::command().bin_name("kubectl supercargo").override_usage("kubectl supercargo <COMMAND>")
+            }
+        }
     }
 
     /// A text with the commands in it as they have to be typed: those at the beginning of a line, behind `|` and in quotes.

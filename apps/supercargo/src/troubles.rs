@@ -72,17 +72,6 @@ impl Troubles {
         };
         self.reach.follow(PATIENCE, log).await;
     }
-
-    /// Tells of outages in plain lines. It never ends by itself.
-    pub(crate) async fn say_outages(self, say: impl Fn(&str)) {
-        let tell = |outage| match outage {
-            Outage::Begun { why } => say(&format!("{why}; requests are repeated until it answers")),
-            Outage::Over { lasted } => {
-                say(&format!("the API server answers again after {:.1} s", lasted.as_secs_f64()));
-            }
-        };
-        self.reach.follow(PATIENCE, tell).await;
-    }
 }
 
 #[cfg(test)]

@@ -13,11 +13,12 @@ use hyper_util::client::legacy;
 use kube::Client;
 use kube::client::Body;
 use tokio::sync::Semaphore;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::answer::{Answer, Unavailable, refusal};
 use crate::pace::Pace;
 use crate::reach::Reach;
+use crate::requests::{Requests, Sent};
 
 /// How to behave towards a server.
 #[derive(Clone, Debug)]
@@ -34,6 +35,8 @@ pub struct Options {
     pub answer_timeout: Duration,
     /// Whether the server answers; what requests find out is noted here.
     pub reach: Reach,
+    /// Who hears of each request.
+    pub requests: Requests,
 }
 
 impl Default for Options {
@@ -45,6 +48,7 @@ impl Default for Options {
             in_flight_max: 32,
             answer_timeout: Duration::from_secs(60),
             reach: Reach::default(),
+            requests: Requests::default(),
         }
     }
 }
@@ -64,6 +68,7 @@ struct Shared {
     in_flight: Semaphore,
     answer_timeout: Duration,
     reach: Reach,
+    requests: Requests,
 }
 
 /// A request before it is sent.
@@ -76,6 +81,22 @@ pub(crate) struct Ask {
 
 /// An answer that is larger than this is none: a page of a list has at most a few MiB.
 const BODY_BYTES_MAX: usize = 1 << 30;
+
+/// What is to be told of a request when it is over.
+struct Telling {
+    method: Method,
+    path: String,
+    begun: Instant,
+    held_back: Duration,
+}
+
+impl Telling {
+    fn tell(&self, shared: &Shared, code: u16) {
+        let (method, path, held_back) = (self.method.as_str(), &*self.path, self.held_back);
+        let (server, took) = (&*shared.server, self.begun.elapsed());
+        shared.requests.tell(&Sent { method, server, path, code, took, held_back });
+    }
+}
 
 impl Ask {
     /// Asks without a body.
@@ -101,6 +122,7 @@ impl Connection {
             in_flight: Semaphore::new(options.in_flight_max.clamp(1, Semaphore::MAX_PERMITS)),
             answer_timeout: options.answer_timeout,
             reach: options.reach.clone(),
+            requests: options.requests.clone(),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -123,7 +145,7 @@ impl Connection {
     /// Asks, and reads the whole answer.
     pub(crate) async fn call(&self, ask: Ask) -> Answer<Bytes> {
         let _permit = self.shared.in_flight.acquire().await.expect("the semaphore is never closed");
-        self.shared.pace.wait().await;
+        let telling = self.telling(&ask).await;
         let whole = async {
             let response = self.send(ask).await?;
             let (head, body) = response.into_parts();
@@ -131,36 +153,50 @@ impl Connection {
             let body = body.map_err(|error| self.broken(&*error))?.to_bytes();
             Ok((head, body))
         };
-        let answer = match timeout(self.shared.answer_timeout, whole).await {
-            Err(_) => Answer::Unavailable(self.timed_out()),
-            Ok(Err(unavailable)) => Answer::Unavailable(unavailable),
-            Ok(Ok((head, body))) if head.status.is_success() => Answer::Done(body),
-            Ok(Ok((head, body))) => refusal(head.status.as_u16(), &head.headers, &body),
+        let (code, answer) = match timeout(self.shared.answer_timeout, whole).await {
+            Err(_) => (0, Answer::Unavailable(self.timed_out())),
+            Ok(Err(unavailable)) => (0, Answer::Unavailable(unavailable)),
+            Ok(Ok((head, body))) if head.status.is_success() => (head.status.as_u16(), Answer::Done(body)),
+            Ok(Ok((head, body))) => {
+                (head.status.as_u16(), refusal(head.status.as_u16(), &head.headers, &body))
+            }
         };
+        telling.tell(&self.shared, code);
         self.shared.reach.hear(&answer);
         answer
     }
 
     /// Asks for an answer that comes bit by bit and has no end.
     pub(crate) async fn open(&self, path: String) -> Answer<Body> {
-        self.shared.pace.wait().await;
+        let ask = Ask::get(path);
+        let telling = self.telling(&ask).await;
         let begun = async {
-            let response = self.send(Ask::get(path)).await?;
+            let response = self.send(ask).await?;
             let (head, body) = response.into_parts();
+            let code = head.status.as_u16();
             if head.status.is_success() {
-                return Ok(Answer::Done(body));
+                return Ok((code, Answer::Done(body)));
             }
             let body = Limited::new(body, BODY_BYTES_MAX).collect().await;
             let body = body.map_err(|error| self.broken(&*error))?.to_bytes();
-            Ok(refusal(head.status.as_u16(), &head.headers, &body))
+            Ok((code, refusal(code, &head.headers, &body)))
         };
-        let answer = match timeout(self.shared.answer_timeout, begun).await {
-            Err(_) => Answer::Unavailable(self.timed_out()),
-            Ok(Err(unavailable)) => Answer::Unavailable(unavailable),
+        let (code, answer) = match timeout(self.shared.answer_timeout, begun).await {
+            Err(_) => (0, Answer::Unavailable(self.timed_out())),
+            Ok(Err(unavailable)) => (0, Answer::Unavailable(unavailable)),
             Ok(Ok(answer)) => answer,
         };
+        telling.tell(&self.shared, code);
         self.shared.reach.hear(&answer);
         answer
+    }
+
+    /// Waits for the turn of a request, and remembers what is to be told of it.
+    async fn telling(&self, ask: &Ask) -> Telling {
+        let asked = Instant::now();
+        self.shared.pace.wait().await;
+        let begun = Instant::now();
+        Telling { method: ask.method.clone(), path: ask.path.clone(), begun, held_back: begun - asked }
     }
 
     async fn send(&self, ask: Ask) -> Result<Response<Body>, Unavailable> {

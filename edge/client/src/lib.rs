@@ -14,6 +14,7 @@ mod lease;
 mod list;
 mod pace;
 mod reach;
+mod requests;
 mod resource;
 mod watch;
 mod write;
@@ -29,6 +30,7 @@ pub use lease::{
 };
 pub use list::{ListRequest, Page};
 pub use reach::{Outage, Reach};
+pub use requests::{Hearer, Requests, Sent};
 pub use resource::Resource;
 pub use watch::{AnyObject, Event, Gone, Readers, Selectors, SomeObject, WatchOptions};
 pub use write::{Patch, Request, Verb};

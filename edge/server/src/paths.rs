@@ -27,7 +27,10 @@ const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 /// How this program was built.
 const BUILD: discovery::Build<'static> = discovery::Build {
     version: env!("CARGO_PKG_VERSION"),
-    commit: "",
+    commit: match option_env!("SUPERCARGO_COMMIT") {
+        Some(commit) => commit,
+        None => "",
+    },
     date: "1970-01-01T00:00:00Z",
     compiler: "rustc",
     platform: "linux/amd64",

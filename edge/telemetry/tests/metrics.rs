@@ -143,9 +143,9 @@ fn record(metrics: &Metrics) {
     metrics.devices.prepared(BindingOutcome::Success, true, MS);
     metrics.writes.submitted("pod_binding");
     metrics.writes.settled("pod_binding", true, MS);
-    metrics.writes.request(201, "POST", "10.0.0.1:443", MS);
-    metrics.writes.request(0, "GET", "10.0.0.1:443", MS);
-    metrics.writes.held_back("POST", "10.0.0.1:443", MS);
+    metrics.requests.request(201, "POST", "10.0.0.1:443", MS);
+    metrics.requests.request(0, "GET", "10.0.0.1:443", MS);
+    metrics.requests.held_back("POST", "10.0.0.1:443", MS);
     metrics.state.cache(CacheSize { nodes: 5, pods: 7, assumed_pods: 1 });
     drop(metrics.state.running("binding"));
     metrics.state.leads("kube-scheduler", true);
@@ -359,7 +359,7 @@ fn recording_what_was_recorded_before_allocates_nothing() {
         metrics.queue.handled("NodeUpdate", MS);
         metrics.writes.submitted("pod_binding");
         metrics.writes.settled("pod_binding", true, MS);
-        metrics.writes.request(200, "PATCH", "10.0.0.1:443", MS);
+        metrics.requests.request(200, "PATCH", "10.0.0.1:443", MS);
         metrics.state.cache(CacheSize::default());
         drop(metrics.state.running("binding"));
     };

@@ -5,6 +5,9 @@ use caller::{Caller, Place};
 use hyper::Method;
 use serde_json::Value;
 
+/// The Lease by which schedulers of tests are elected.
+pub(crate) const ELECTION: &str = "e2e";
+
 /// A service account of a part of the product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Account {
@@ -42,10 +45,22 @@ impl Account {
         }
     }
 
+    /// The same objects. Schedulers of tests are elected by a Lease of their own.
+    pub(crate) fn objects(self) -> Result<Vec<Value>> {
+        let mut objects = serde_saphyr::from_multiple::<Value>(self.manifests())?;
+        let roles = objects.iter_mut().filter(|object| object["kind"] == "Role");
+        for rule in roles.filter_map(|role| role["rules"].as_array_mut()).flatten() {
+            if let Some(names) = rule["resourceNames"].as_array_mut() {
+                names.push(ELECTION.into());
+            }
+        }
+        Ok(objects)
+    }
+
     /// Lets the account do what it may.
     pub(crate) async fn allow(self, place: &Place) -> Result<()> {
         let mut caller = Caller::connect(place).await?;
-        for object in serde_saphyr::from_multiple::<Value>(self.manifests())? {
+        for object in self.objects()? {
             let group = object["apiVersion"].as_str().unwrap_or_default();
             let plural = format!("{}s", object["kind"].as_str().unwrap_or_default().to_lowercase());
             let version = if group == "v1" { "/api/v1".to_owned() } else { format!("/apis/{group}") };

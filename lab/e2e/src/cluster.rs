@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use caller::Caller;
-use client::{Answer, Connection, Event as Watched, Options, Patch, Selectors, WatchOptions};
+use client::{Answer, Connection, Event as Watched, Options, Patch, Requests, Selectors, WatchOptions};
 use futures_util::StreamExt;
 use gates::Gates;
 use hyper::Method;
@@ -33,6 +33,7 @@ use crate::account::Account;
 use crate::embedded::{Embedded, Kept};
 use crate::hold::Hold;
 use crate::kind::Kind;
+use crate::permissions::Offences;
 use crate::real::{Real, Served};
 
 /// The administrator's token.
@@ -50,6 +51,7 @@ pub struct Cluster {
     connection: Connection,
     place: Place,
     kept: Option<Kept>,
+    offences: Offences,
     _server: Option<Embedded>,
 }
 
@@ -128,7 +130,7 @@ impl Cluster {
         let (address, authority) = (server.address.to_string(), server.authority.clone());
         let place = Place { address, authority, dir: dir.to_owned() };
         let connection = place.connect(&Options::default())?;
-        Ok(Self { served, connection, place, kept, _server: Some(server) })
+        Ok(Self { served, connection, place, kept, offences: Offences::default(), _server: Some(server) })
     }
 
     /// The cluster on a real server, which all tests of this process share, emptied of what the last one left; or why there
@@ -142,7 +144,8 @@ impl Cluster {
             Err(why) => return Ok(Err(why.clone())),
         };
         let connection = place.connect(&Options::default())?;
-        let cluster = Self { served, connection, place, kept: None, _server: None };
+        let offences = Offences::default();
+        let cluster = Self { served, connection, place, kept: None, offences, _server: None };
         cluster.ready().await?;
         for account in Account::ALL {
             account.allow(&cluster.place.for_calls()?).await?;
@@ -157,13 +160,22 @@ impl Cluster {
         &self.connection
     }
 
-    /// A connection for a part of the product. On a real server it may do what the part's manifest allows; ours allows
-    /// everything to everybody whom it knows.
+    /// A connection for a part of the product. On a real server it may do what the part's manifest allows; on ours it is looked at
+    /// after the fact by [`Cluster::check_permissions`].
     ///
     /// # Errors
     /// When the server's certificate is no good.
     pub fn connect_as(&self, account: Account) -> Result<Connection> {
-        self.place.connect_with(&self.token_of(account), &Options::default())
+        let requests = if self.is_ours() { self.offences.watch(account)? } else { Requests::default() };
+        self.place.connect_with(&self.token_of(account), &Options { requests, ..Options::default() })
+    }
+
+    /// Whether all that parts of the product asked for is allowed by their manifests.
+    ///
+    /// # Errors
+    /// When a request is not; it says which.
+    pub fn check_permissions(&self) -> Result<()> {
+        self.offences.none()
     }
 
     /// A connection of one's own.
@@ -338,8 +350,12 @@ impl Cluster {
     /// # Errors
     /// When the server does not say.
     pub async fn list<K: Kind>(&self) -> Result<Vec<K>> {
+        Self::list_by(&self.connection).await
+    }
+
+    async fn list_by<K: Kind>(connection: &Connection) -> Result<Vec<K>> {
         let pages = WatchOptions { streamed: false, ..WatchOptions::default() };
-        let stream = self.connection.list_and_watch(&K::resource(), &Selectors::default(), &pages);
+        let stream = connection.list_and_watch(&K::resource(), &Selectors::default(), &pages);
         let mut stream = Box::pin(stream);
         let mut found = Vec::new();
         loop {
@@ -408,8 +424,8 @@ impl Cluster {
         let connection = self.connect_as(account)?;
         until(&format!("{account:?} may see claims"), async || {
             let served = connection.serves(ResourceClaim::API_VERSION, "resourceclaims").await.done();
-            let seen = connection.get(&ResourceClaim::resource(), "no-such-claim").await;
-            Ok((served == Some(true) && matches!(seen, Answer::NotFound(_))).then_some(()))
+            let seen = Self::list_by::<ResourceClaim>(&connection).await;
+            Ok((served == Some(true) && seen.is_ok()).then_some(()))
         })
         .await
     }

@@ -19,6 +19,7 @@ pub mod life;
 pub mod negotiate;
 mod partitions;
 pub mod passers;
+mod permissions;
 pub mod ready;
 mod real;
 mod rote;

@@ -16,6 +16,7 @@ use scheduler::write::Write;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+use crate::account::ELECTION;
 use crate::cluster::until;
 
 /// How a scheduler is to work.
@@ -71,7 +72,7 @@ impl Terms {
         };
         self.candidate.clone().map(|identity| Candidacy {
             namespace: "kube-system".to_owned(),
-            name: "e2e".to_owned(),
+            name: ELECTION.to_owned(),
             identity,
             terms,
         })

@@ -1,7 +1,7 @@
 //! `supercargo controllers`: keeps the claims, nodes and pods of a cluster in order where nothing else does.
 
 mod beside;
-mod watcher;
+pub(super) mod watcher;
 
 use std::io::Write;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ pub(crate) struct Controllers {
     controllers: Vec<String>,
     /// Print the names of all controllers, and end
     #[arg(long)]
-    list: bool,
+    pub(crate) list: bool,
     /// Features to switch on or off, such as GenericWorkload=true
     #[arg(long, value_name = "GATES", default_value = "")]
     feature_gates: String,
@@ -89,7 +89,6 @@ impl Controllers {
         }
         let gates: Gates = self.feature_gates.parse().map_err(|error| refusal(&error))?;
         let choice = self.choice()?;
-        self.daemon.log()?;
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         runtime.block_on(self.work(choice, gates))
     }
@@ -104,10 +103,10 @@ impl Controllers {
 
     async fn work(&self, controllers: Choice, gates: Gates) -> Result<(), Failure> {
         let troubles = Troubles::default();
-        let connection = self.connect(&troubles).await?;
+        let metrics = Arc::new(ControllerMetrics::default());
+        let connection = self.connect(&troubles, &metrics).await?;
         self.daemon.introduce(&connection);
         tokio::spawn(troubles.clone().log_outages());
-        let metrics = Arc::new(ControllerMetrics::default());
         let lease = self.leader_elect.then(|| self.leader_elect_resource_name.clone());
         let names: Vec<&str> =
             upkeep::names().into_iter().filter(|name| controllers.includes(name)).collect();
@@ -118,12 +117,12 @@ impl Controllers {
             "controllers": self.controllers,
             "featureGates": gates.iter().map(|gate| gate.to_string()).collect::<Vec<_>>(),
         });
-        let shown = Shown { port: self.secure_port, checks, configuration, metrics };
+        let shown = Shown { port: self.secure_port, checks, configuration, metrics: metrics.clone() };
         let serving = self.daemon.show(shown, &Handle::current()).await?;
         let (limits, listener) = (self.limits(), Arc::new(watcher));
         let options = upkeep::Options { controllers, gates, limits, listener, ..upkeep::Options::default() };
         let ended = if self.leader_elect {
-            let election = (self.connect(&troubles).await?, self.candidacy());
+            let election = (self.connect(&troubles, &metrics).await?, self.candidacy());
             upkeep::run_elected(connection, options, election, stopped())
                 .await
                 .map_err(|error| Failure::hinted(&error.to_string()))?
@@ -153,10 +152,14 @@ impl Controllers {
         Limits { grace: Grace { silent, starting }, ended_pods_max, ..Limits::default() }
     }
 
-    async fn connect(&self, troubles: &Troubles) -> Result<Connection, Failure> {
+    async fn connect(
+        &self,
+        troubles: &Troubles,
+        metrics: &Arc<ControllerMetrics>,
+    ) -> Result<Connection, Failure> {
         let reach = troubles.reach();
         let options = client::Options { in_flight_max: REQUESTS_MAX, reach, ..client::Options::default() };
-        self.daemon.connect(None, &options).await
+        self.daemon.connect(None, options, metrics.clone()).await
     }
 
     fn candidacy(&self) -> Candidacy {

@@ -1,6 +1,6 @@
 //! `supercargo fabric`: attaches devices of a fabric to the nodes of a cluster, for the claims that were given them.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,9 +9,15 @@ use clap::{Args, ValueEnum};
 use client::{Candidacy, Connection, Terms, identity};
 use controllers::fabric::{HandOver, Options, names};
 use fabric::{Address, Redfish};
-use upkeep::{Choice, Ended, Listener, Notice, Site};
+use serde_json::json;
+use telemetry::metrics::ControllerMetrics;
+use tokio::runtime::Handle;
+use tracing::info;
+use upkeep::{Choice, Ended, Site};
 
 use crate::commands::apiserver::stopped;
+use crate::commands::controllers::watcher::Watcher;
+use crate::daemon::{Daemon, Shown};
 use crate::failure::Failure;
 use crate::troubles::Troubles;
 
@@ -25,16 +31,13 @@ Examples:
 Nodes of the fabric have the label supercargo.dev/fabric=NAME, and supercargo.dev/fabric-host=HOST if they and
 their hosts have different names.";
 
+/// The controller of the fabric, by the name that its readiness is told under.
+const CONTROLLER: &str = "fabric-controller";
+
 /// Attach devices of a composable fabric to nodes, for the claims that were given them
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct FabricController {
-    /// Where the API server is and who we are; without it $KUBECONFIG, or the pod's service account
-    #[arg(long, value_name = "FILE")]
-    kubeconfig: Option<PathBuf>,
-    /// The context of the kubeconfig, if not its current one
-    #[arg(long, value_name = "NAME")]
-    context: Option<String>,
     /// Where the manager of the fabric is
     #[arg(long, value_name = "URL")]
     manager: String,
@@ -80,6 +83,11 @@ pub(crate) struct FabricController {
     /// How long pods wait for a device, if not as long as the scheduler says; only Supercargo's server keeps it
     #[arg(long, value_name = "TIME")]
     binding_timeout: Option<String>,
+    /// The port for metrics and health, such as 10258; 0 serves none
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
+    secure_port: u16,
+    #[command(flatten)]
+    daemon: Daemon,
 }
 
 /// How a device becomes a pod's.
@@ -102,33 +110,44 @@ impl FabricController {
             fabric: Arc::new(Redfish::at(self.address()?)),
             options: self.options(),
             period: self.period,
-            tell: Arc::new(say),
+            tell: Arc::new(|line: &str| info!("{line}")),
         };
         let none = Choice::parse([]).expect("no name is a wrong one");
         let troubles = Troubles::default();
-        let listener = Arc::new(Complaints(troubles.clone()));
+        let metrics = Arc::new(ControllerMetrics::default());
+        let connection = self.connect(&troubles, &metrics).await?;
+        self.daemon.introduce(&connection);
+        tokio::spawn(troubles.clone().log_outages());
+        let lease = format!("supercargo-fabric-{}", self.name);
+        let elected = self.leader_elect.then(|| lease.clone());
+        let (watcher, checks) = Watcher::new(metrics.clone(), elected, vec![CONTROLLER], troubles.clone());
+        info!(server = connection.server(), manager = self.manager, "starting");
+        let configuration = json!({ "name": self.name, "driver": self.driver, "manager": self.manager });
+        let shown = Shown { port: self.secure_port, checks, configuration, metrics: metrics.clone() };
+        let serving = self.daemon.show(shown, &Handle::current()).await?;
+        let listener = Arc::new(watcher);
         let options =
             upkeep::Options { controllers: none, fabric: Some(site), listener, ..upkeep::Options::default() };
-        let connection = self.connect(&troubles).await?;
-        if !connection.verifies_server() {
-            say(
-                "the certificate of the API server is not verified, as the kubeconfig says insecure-skip-tls-verify",
-            );
-        }
-        tokio::spawn(troubles.clone().say_outages(say));
-        if !self.leader_elect {
+        let ended = if self.leader_elect {
+            let candidacy = Candidacy {
+                namespace: "kube-system".to_owned(),
+                name: lease,
+                identity: identity(),
+                terms: Terms::default(),
+            };
+            let election = (self.connect(&troubles, &metrics).await?, candidacy);
+            upkeep::run_elected(connection, options, election, stopped())
+                .await
+                .map_err(|error| Failure::hinted(&error.to_string()))?
+        } else {
             upkeep::run(connection, options, stopped()).await;
-            return Ok(());
-        }
-        let candidacy = Candidacy {
-            namespace: "kube-system".to_owned(),
-            name: format!("supercargo-fabric-{}", self.name),
-            identity: identity(),
-            terms: Terms::default(),
+            Ended::Stopped
         };
-        let election = (self.connect(&troubles).await?, candidacy);
-        let ended = upkeep::run_elected(connection, options, election, stopped()).await;
-        match ended.map_err(|error| Failure::hinted(&error.to_string()))? {
+        if let Some(serving) = serving {
+            serving.end().await;
+        }
+        info!("stopped");
+        match ended {
             Ended::Stopped => Ok(()),
             Ended::LostLeadership { why } => Err(Failure::Failed {
                 wrong: format!("leads no longer: {why}"),
@@ -170,35 +189,12 @@ impl FabricController {
         }
     }
 
-    async fn connect(&self, troubles: &Troubles) -> Result<Connection, Failure> {
+    async fn connect(
+        &self,
+        troubles: &Troubles,
+        metrics: &Arc<ControllerMetrics>,
+    ) -> Result<Connection, Failure> {
         let options = client::Options { reach: troubles.reach(), ..client::Options::default() };
-        let environment =
-            || std::env::var_os("KUBECONFIG").filter(|path| !path.is_empty()).map(PathBuf::from);
-        let connected = match self.kubeconfig.clone().or_else(environment) {
-            Some(path) => Connection::from_kubeconfig(&path, self.context.as_deref(), &options).await,
-            None => Connection::in_cluster(&options),
-        };
-        connected.map_err(|error| Failure::hinted(&error.to_string()))
-    }
-}
-
-/// Says what was done. When stderr is gone there is nobody left to tell.
-fn say(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
-}
-
-/// Says what goes wrong.
-struct Complaints(Troubles);
-
-impl Listener for Complaints {
-    fn hear(&self, notice: &Notice<'_>) {
-        match notice {
-            Notice::Trouble { is_brief: true, .. } => {}
-            Notice::Trouble { why, .. } | Notice::ElectionTrouble { why } if self.0.is_news(why) => say(why),
-            Notice::Failed { .. } if self.0.is_outage() => {}
-            Notice::Standby { leader: Some(leader) } => say(&format!("{leader} leads; standing by")),
-            Notice::Failed { subject, why, .. } => say(&format!("{subject}: {why}")),
-            _ => {}
-        }
+        self.daemon.connect(None, options, metrics.clone()).await
     }
 }

@@ -62,19 +62,18 @@ pub(crate) struct Node {
 impl Node {
     pub(crate) fn run(&self, _: &mut dyn Write) -> Result<(), Failure> {
         let options = self.options()?;
-        self.daemon.log()?;
         Builder::new_multi_thread().worker_threads(2).enable_all().build()?.block_on(self.be(options))
     }
 
     async fn be(&self, options: node::Options) -> Result<(), Failure> {
         let troubles = Troubles::default();
         let reach = client::Options { reach: troubles.reach(), ..client::Options::default() };
-        let connection = self.daemon.connect(None, &reach).await?;
+        let metrics = Arc::new(NodeMetrics::default());
+        let connection = self.daemon.connect(None, reach, metrics.clone()).await?;
         self.daemon.introduce(&connection);
         tokio::spawn(troubles.clone().log_outages());
         let plugins = options.registry();
         info!(node = self.name, server = connection.server(), plugins = %plugins.display(), "starting");
-        let metrics = Arc::new(NodeMetrics::default());
         let (watcher, checks) = Watcher::new(metrics.clone(), troubles);
         let configuration = json!({ "name": self.name, "rootDirectory": self.root_dir });
         let shown = Shown { port: self.secure_port, checks, configuration, metrics };

@@ -10,7 +10,7 @@ use std::time::Duration;
 use clap::Args;
 use client::{Candidacy, Connection, Terms, identity};
 use config::{LeaderElection, SchedulerSettings};
-use gates::Gates;
+use gates::{FeatureStage, Gate, Gates};
 use runtime::{Ended, Recording, Target};
 use telemetry::metrics::Metrics;
 use telemetry::surface::PORT;
@@ -85,7 +85,6 @@ impl Scheduler {
     pub(crate) fn run(&self, _: &mut dyn Write) -> Result<(), Failure> {
         let gates: Gates = self.feature_gates.parse().map_err(|error| refusal(&error))?;
         let mut settings = self.settings(gates)?;
-        self.daemon.log()?;
         if let Some(elect) = self.leader_elect {
             settings.leader_election.elect = elect;
         }
@@ -108,14 +107,22 @@ impl Scheduler {
         aside: &Handle,
     ) -> Result<(), Failure> {
         let troubles = Troubles::default();
-        let connection = self.connect(settings, &troubles).await?;
+        let metrics = Arc::new(Metrics::default());
+        for gate in Gate::ALL {
+            let stage = match gate.spec().stage {
+                FeatureStage::Alpha => "ALPHA",
+                FeatureStage::Beta => "BETA",
+                FeatureStage::Ga => "",
+            };
+            metrics.state.feature(gate.name(), stage, gates.enabled(*gate));
+        }
+        let connection = self.connect(settings, &troubles, &metrics).await?;
         self.daemon.introduce(&connection);
         aside.spawn(troubles.clone().log_outages());
         let candidacy = match candidacy(&settings.leader_election).filter(|_| !self.shadow) {
-            Some(candidacy) => Some((self.connect(settings, &troubles).await?, candidacy)),
+            Some(candidacy) => Some((self.connect(settings, &troubles, &metrics).await?, candidacy)),
             None => None,
         };
-        let metrics = Arc::new(Metrics::default());
         let lease = candidacy.as_ref().map(|(_, candidacy)| candidacy.name.clone());
         let (watcher, checks) = Watcher::new(metrics.clone(), lease, troubles);
         let options = runtime::Options {
@@ -155,6 +162,7 @@ impl Scheduler {
         &self,
         settings: &SchedulerSettings,
         troubles: &Troubles,
+        metrics: &Arc<Metrics>,
     ) -> Result<Connection, Failure> {
         let options = client::Options {
             in_flight_max: REQUESTS_MAX,
@@ -165,7 +173,7 @@ impl Scheduler {
         };
         let configured =
             (!settings.client.kubeconfig.is_empty()).then(|| PathBuf::from(&settings.client.kubeconfig));
-        self.daemon.connect(configured, &options).await
+        self.daemon.connect(configured, options, metrics.clone()).await
     }
 }
 

@@ -73,7 +73,7 @@ pub(super) fn read(
     let mut observation = Observation::default();
     for value in saved.values().map_err(|error| failed(path, &error.to_string()))? {
         let place = Place { file: path.display().to_string(), line: 0 };
-        let taken = observation.take(Manifest { place, value, duplicates: Vec::new() });
+        let taken = observation.take(Manifest::made(place, value));
         taken.map_err(|bad| failed(path, &bad.what))?;
     }
     Ok(RecordedMoment { observation, start, at: until.unwrap_or(last) })

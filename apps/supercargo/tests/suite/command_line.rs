@@ -37,6 +37,48 @@ fn the_version_is_one_line() {
 }
 
 #[test]
+fn the_version_tells_the_apis_and_is_json_for_programs() {
+    let answer = text(&run(&["version"]).stdout);
+    let first = format!("supercargo  {}\n", env!("CARGO_PKG_VERSION"));
+    assert!(answer.starts_with(&first) && answer.contains("kubernetes  v1."), "{answer}");
+    assert!(answer.contains("supercargo.dev/v1alpha1: DeviceAttachment, NodeTopology"), "{answer}");
+    let json: serde_json::Value =
+        serde_json::from_slice(&run(&["version", "-o", "json"]).stdout).expect("the answer is JSON");
+    assert_eq!(json["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(json["apis"][0]["kinds"][0], "DeviceAttachment");
+}
+
+#[test]
+fn shells_complete_commands_and_their_options() {
+    for (shell, word) in
+        [("bash", "complete -F"), ("zsh", "#compdef supercargo"), ("fish", "complete -c supercargo")]
+    {
+        let output = run(&["completion", shell]);
+        let script = text(&output.stdout);
+        assert!(output.status.success() && script.contains(word), "{shell}: {script}");
+        assert!(script.contains("fabric-emulator") && script.contains("leader-elect"), "{shell}");
+    }
+    // Where the shell is there, it is asked whether it can read its script.
+    let script = run(&["completion", "bash"]).stdout;
+    let path = env::temp_dir().join(format!("supercargo-completion-{}", process::id()));
+    fs::write(&path, script).expect("a file can be written");
+    if let Ok(read) = Command::new("bash").arg("-n").arg(&path).status() {
+        assert!(read.success(), "bash cannot read the script");
+    }
+    fs::remove_file(&path).expect("it is ours");
+}
+
+#[test]
+fn manual_pages_are_written_to_a_folder() {
+    let folder = env::temp_dir().join(format!("supercargo-man-{}", process::id()));
+    let output = supercargo().args(["man", "--dir"]).arg(&folder).output().expect("the binary was built");
+    assert!(output.status.success());
+    let page = fs::read_to_string(folder.join("supercargo-scheduler.1")).expect("each command has a page");
+    assert!(page.contains(".TH supercargo-scheduler 1"), "{page}");
+    fs::remove_dir_all(&folder).expect("it is ours");
+}
+
+#[test]
 fn a_wrong_command_line_goes_to_stderr_with_a_hint_and_exit_code_2() {
     let output = run(&["upp"]);
     assert_eq!(output.status.code(), Some(2));

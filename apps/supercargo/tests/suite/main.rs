@@ -1,5 +1,6 @@
 //! The command as people run it.
 
+mod chart;
 mod command_line;
 mod controllers;
 mod devices;

@@ -1,8 +1,9 @@
 //! Writes and everything that may come of them.
 
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use client::{Answer, Connection, Options, Patch, Resource};
+use client::{Answer, Connection, Hearer, Options, Patch, Requests, Resource, Sent};
 use objects::MicroTime;
 use objects::core::event::ObjectReference;
 use objects::core::kinds::Binding;
@@ -216,4 +217,35 @@ async fn a_server_that_does_not_answer_is_given_up_in_time() {
     drop(deaf);
     let Answer::Unavailable(why) = connection.get(&pods(), "p").await else { panic!("nobody is there") };
     assert!(!why.may_have_happened() && why.to_string().contains("hint:"), "{why}");
+}
+
+/// What was sent, with the codes of the answers.
+#[derive(Default)]
+struct Record(Mutex<Vec<(String, u16)>>);
+
+impl Hearer for Record {
+    fn sent(&self, request: &Sent<'_>) {
+        let told = format!("{} {} of {}", request.method, request.path, request.server);
+        self.0.lock().expect("no test panics with it").push((told, request.code));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_listens_hears_of_each_request_with_the_code_of_its_answer() {
+    let (served, record) = (Served::start(), Arc::new(Record::default()));
+    let requests = Requests::heard_by(record.clone());
+    let connection = served.connect_with(&Options { requests: requests.clone(), ..Options::default() });
+    connection.create(&settings(), &setting("a", "1")).await.done().expect("it is created");
+    assert_eq!(word(&connection.get(&settings(), "none").await), "not found");
+    let server = connection.server().to_owned();
+    let deaf =
+        Connection::from_parts("http://127.0.0.1:1", None, None, &Options { requests, ..Options::default() });
+    assert_eq!(word(&deaf.expect("the parts are whole").get(&settings(), "a").await), "unavailable");
+    let path = "/api/v1/namespaces/default/configmaps";
+    let expected = [
+        (format!("POST {path} of {server}"), 201),
+        (format!("GET {path}/none of {server}"), 404),
+        (format!("GET {path}/a of http://127.0.0.1:1"), 0),
+    ];
+    assert_eq!(*record.0.lock().expect("no test panics with it"), expected);
 }

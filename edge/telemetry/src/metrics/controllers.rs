@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::family::{Family, Named, Registry, growing};
 use super::removals::Removals;
 use super::series::{Counter, Gauge, Histogram};
-use super::{Exposition, usage};
+use super::{Exposition, Requests, usage};
 
 /// Everything that controllers count and measure. Made once, shared by reference or in an `Arc`.
 pub struct ControllerMetrics {
@@ -18,6 +18,7 @@ pub struct ControllerMetrics {
     pub claims: Claims,
     /// Pods that are deleted.
     pub removals: Removals,
+    requests: Requests,
     leader: Family<Gauge>,
 }
 
@@ -55,6 +56,7 @@ impl Default for ControllerMetrics {
             queues: WorkQueues::new(&mut registry),
             claims: Claims::new(&mut registry),
             removals: Removals::new(&mut registry),
+            requests: Requests::new(&mut registry),
             leader: registry.gauge(Named {
                 name: "leader_election_master_status",
                 help: "Whether this replica leads: 1 if it does, 0 if it stands by.",
@@ -73,6 +75,10 @@ impl ControllerMetrics {
 }
 
 impl Exposition for ControllerMetrics {
+    fn requests(&self) -> &Requests {
+        &self.requests
+    }
+
     fn text(&self) -> String {
         let mut out = self.registry.text();
         usage::write(&mut out);

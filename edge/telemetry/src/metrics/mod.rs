@@ -4,10 +4,7 @@
 //! Recording is an atomic addition: labels are looked up once, where handles such as [`Profile`] and [`Plugin`] are
 //! made, or without allocating. How many series a name may have is bounded.
 //!
-//! What Kubernetes measures and we do not: opportunistic batching (`scheduler_batch_*`,
-//! `scheduler_get_node_hint_duration_seconds`, `scheduler_store_schedule_results_duration_seconds`), because answers
-//! for pods that are alike are kept in another way; goroutines of preemption, because there are none; what Kubernetes'
-//! volume binder counts (`scheduler_volume_*`).
+//! What Kubernetes measures and we do not is listed in `docs/differences.md`; a test compares both with Kubernetes' own list.
 
 mod attempts;
 mod considerations;
@@ -23,6 +20,7 @@ mod plugins;
 mod preemption;
 mod queue;
 mod removals;
+mod requests;
 mod series;
 mod slots;
 mod state;
@@ -41,6 +39,7 @@ pub use plugins::{Plugin, Plugins, Profile};
 pub use preemption::Preemption;
 pub use queue::{Pending, Queues};
 pub use removals::Removals;
+pub use requests::Requests;
 pub use series::{Counter, Gauge, Histogram};
 pub use state::{CacheSize, Running, State};
 pub use writes::Writes;
@@ -66,8 +65,10 @@ pub struct Metrics {
     pub negotiations: Negotiations,
     /// Questions that take long to decide.
     pub considerations: Considerations,
-    /// Requests to the API server.
+    /// Writes to the API server.
     pub writes: Writes,
+    /// All requests to the API server.
+    pub requests: Requests,
     /// What the scheduler holds, does and is at this moment.
     pub state: State,
 }
@@ -85,6 +86,7 @@ impl Default for Metrics {
             negotiations: Negotiations::new(&mut registry),
             considerations: Considerations::new(&mut registry),
             writes: Writes::new(&mut registry),
+            requests: Requests::new(&mut registry),
             state: State::new(&mut registry),
             registry,
         }
@@ -94,14 +96,21 @@ impl Default for Metrics {
 /// The media type of [`Exposition::text`].
 pub const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Something that was counted and measured.
+/// Something that was counted and measured, and counts requests to the API server.
 pub trait Exposition: Send + Sync {
+    /// All requests to the API server.
+    fn requests(&self) -> &Requests;
+
     /// Everything as Prometheus reads it, with what this process takes from the machine.
     #[must_use]
     fn text(&self) -> String;
 }
 
 impl Exposition for Metrics {
+    fn requests(&self) -> &Requests {
+        &self.requests
+    }
+
     fn text(&self) -> String {
         let mut out = self.registry.text();
         usage::write(&mut out);

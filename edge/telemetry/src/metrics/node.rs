@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::family::{Family, Named, Registry, ranging};
 use super::series::{Counter, Gauge, Histogram};
-use super::{Exposition, usage};
+use super::{Exposition, Requests, usage};
 
 /// The word for claims of whatever driver.
 const ANY_DRIVER: &str = "<any>";
@@ -17,6 +17,7 @@ pub struct NodeMetrics {
     prepare_skips: Family<Counter>,
     unprepare_skips: Family<Counter>,
     in_use: Family<Gauge>,
+    requests: Requests,
 }
 
 impl Default for NodeMetrics {
@@ -56,6 +57,7 @@ impl Default for NodeMetrics {
                 help: "Claims that are prepared, by driver, and all of them as <any>.",
                 labels: &["driver_name"],
             }),
+            requests: Requests::new(&mut registry),
             registry,
         }
     }
@@ -91,6 +93,10 @@ impl NodeMetrics {
 }
 
 impl Exposition for NodeMetrics {
+    fn requests(&self) -> &Requests {
+        &self.requests
+    }
+
     fn text(&self) -> String {
         let mut out = self.registry.text();
         usage::write(&mut out);

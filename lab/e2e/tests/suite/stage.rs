@@ -23,7 +23,8 @@ pub fn kept(case: impl AsyncFnOnce(Cluster) -> Result<()>) -> Result<()> {
 pub fn held(case: impl AsyncFnOnce(&Cluster, &Hold) -> Result<()>) -> Result<()> {
     runtime()?.block_on(async {
         let (cluster, hold) = Cluster::held(&folder())?;
-        case(&cluster, &hold).await
+        case(&cluster, &hold).await?;
+        cluster.check_permissions()
     })
 }
 
@@ -40,7 +41,11 @@ pub fn real_with_groups(case: impl AsyncFnOnce(&Cluster) -> Result<()>) -> Resul
 }
 
 fn on_embedded(served: Served, case: impl AsyncFnOnce(&Cluster) -> Result<()>) -> Result<()> {
-    runtime()?.block_on(async { case(&Cluster::embedded_with(&folder(), served)?).await })
+    runtime()?.block_on(async {
+        let cluster = Cluster::embedded_with(&folder(), served)?;
+        case(&cluster).await?;
+        cluster.check_permissions()
+    })
 }
 
 fn on_real(served: Served, case: impl AsyncFnOnce(&Cluster) -> Result<()>) -> Result<()> {

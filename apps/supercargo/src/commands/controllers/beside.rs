@@ -5,7 +5,12 @@ use objects::coordination::Lease;
 use tracing::warn;
 
 /// Controllers that kube-controller-manager does not have.
-const OURS_ALONE: [&str; 2] = ["fabric-controller", "podschedulingcontext-cleaner-controller"];
+const OURS_ALONE: [&str; 4] = [
+    "fabric-controller",
+    "nodetopology-controller",
+    "podschedulingcontext-cleaner-controller",
+    "supercargo-workload-controller",
+];
 
 /// Warns of controllers that a kube-controller-manager runs as well. Pods of jobs, for one, would be made twice.
 pub(super) async fn warn_of_doubles(connection: &Connection, names: &[&str]) {
