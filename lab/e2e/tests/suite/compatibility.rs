@@ -60,11 +60,16 @@ async fn prepare(cluster: &Cluster, kinds: &[(&str, &[&str])]) -> Result<()> {
         cluster.create(&object::<ResourceSlice>(&slice)?).await?;
     }
     for (kind, _) in kinds {
-        cluster.create(&class(kind)?).await?;
-        let request = json!({ "name": "one", "exactly": { "deviceClassName": kind } });
-        cluster.create(&claim_of(kind, &json!({ "requests": [request] }))?).await?;
+        offer(cluster, kind).await?;
     }
     Ok(())
+}
+
+/// A class and a claim for a kind of device.
+async fn offer(cluster: &Cluster, kind: &str) -> Result<()> {
+    cluster.create(&class(kind)?).await?;
+    let request = json!({ "name": "one", "exactly": { "deviceClassName": kind } });
+    cluster.create(&claim_of(kind, &json!({ "requests": [request] }))?).await.map(drop)
 }
 
 async fn place(cluster: &Cluster, name: &str) -> Result<()> {
@@ -137,9 +142,11 @@ async fn a_claim_that_gets_another_device_notes_the_groups_of_that_one(cluster: 
     cluster.delete::<Pod>("either").await?;
     let free = json!({ "status": { "allocation": null, "reservedFor": null } });
     cluster.patch_status::<ResourceClaim>("either", free).await?;
-    cluster
-        .patch::<ResourceSlice>("devices", json!({ "spec": { "devices": devices(&KINDS[1..2]) } }))
-        .await?;
+    let later = [KINDS[1], ("later", KINDS[1].1)];
+    cluster.patch::<ResourceSlice>("devices", json!({ "spec": { "devices": devices(&later) } })).await?;
+    // The scheduler has heard of the slice once it gives a device that is only there now.
+    offer(cluster, "later").await?;
+    place(cluster, "later").await?;
     place(cluster, "either").await?;
     let claim: ResourceClaim = cluster.read("either").await?;
     ensure!(devices_of(&claim) == ["n-1/bar"], "it has {:?}", devices_of(&claim));
