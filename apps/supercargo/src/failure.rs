@@ -1,10 +1,15 @@
 //! What can go wrong with a command, in the words that the user reads: lower case, no full stop, and a hint.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
+use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use model::nearest::near;
+
+use crate::cli::Cli;
 
 /// Why a command did not do its work.
 #[derive(Debug)]
@@ -49,8 +54,25 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Clap's complaint in our words.
-pub(crate) fn from_clap(error: &clap::Error) -> Failure {
+/// How many names a hint lists.
+const NAMES_MAX: usize = 5;
+
+/// A hint for a name that does not exist: the nearest one that does, or some of them.
+pub(crate) fn advice<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> String {
+    let known: BTreeSet<&str> = known.collect();
+    if let Some(nearest) = near(name, known.iter().copied()) {
+        return format!("did you mean `{nearest}`?");
+    }
+    let some: Vec<&str> = known.iter().copied().take(NAMES_MAX).collect();
+    match (&some[..], known.len().saturating_sub(NAMES_MAX)) {
+        ([], _) => "there are none".to_owned(),
+        (some, 0) => format!("choose one of {}", some.join(", ")),
+        (some, more) => format!("choose one of {} and {more} more", some.join(", ")),
+    }
+}
+
+/// A wrong command line in our words; `command` is the first word of it.
+pub(crate) fn from_clap(error: &clap::Error, command: Option<&str>) -> Failure {
     let wrong = match (error.kind(), context(error, ContextKind::InvalidSubcommand)) {
         (ErrorKind::InvalidSubcommand, Some(name)) => format!("there is no command `{name}`"),
         (ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand, _) => {
@@ -60,28 +82,51 @@ pub(crate) fn from_clap(error: &clap::Error) -> Failure {
             let argument = context(error, ContextKind::InvalidArg).unwrap_or_default();
             format!("`{argument}` is not expected here")
         }
-        // Clap's first paragraph says what is wrong; the rest repeats the usage.
+        (ErrorKind::MissingRequiredArgument, _) => {
+            format!("missing {}", contexts(error, ContextKind::InvalidArg).join(" and "))
+        }
+        // Clap's first line says what is wrong; the rest lists values and repeats the usage.
         _ => {
             let text = error.to_string();
-            let paragraph = text.split("\n\n").next().unwrap_or(&text);
-            paragraph.trim_start_matches("error: ").trim_end_matches('.').to_owned()
+            let line = text.lines().next().unwrap_or(&text);
+            line.trim_start_matches("error: ").trim_end_matches('.').to_owned()
         }
+    };
+    let (wrong, own_hint) = match wrong.split_once("; hint: ") {
+        Some((wrong, hint)) => (wrong.to_owned(), Some(hint.to_owned())),
+        None => (wrong, None),
     };
     let suggested = context(error, ContextKind::SuggestedSubcommand)
         .or_else(|| context(error, ContextKind::SuggestedArg));
-    let hint = match suggested {
-        Some(suggested) => format!("did you mean `{suggested}`?"),
-        None => "`supercargo --help` lists the commands, `supercargo help COMMAND` describes one".to_owned(),
+    let values = contexts(error, ContextKind::ValidValue);
+    let hint = match (suggested, own_hint, command) {
+        (Some(suggested), _, _) => format!("did you mean `{suggested}`?"),
+        (None, Some(hint), _) => hint,
+        (None, None, _) if !values.is_empty() => format!("choose one of {}", values.join(", ")),
+        (None, None, Some(command)) if is_command(command) => {
+            format!("`supercargo help {command}` describes its flags and arguments")
+        }
+        (None, None, _) => {
+            "`supercargo --help` lists the commands, `supercargo help COMMAND` describes one".to_owned()
+        }
     };
     Failure::Usage { wrong, hint }
 }
 
-fn context(error: &clap::Error, kind: ContextKind) -> Option<String> {
-    match error.get(kind)? {
-        ContextValue::String(text) => Some(text.clone()),
-        ContextValue::Strings(texts) => texts.first().cloned(),
-        _ => None,
+fn is_command(word: &str) -> bool {
+    Cli::command().get_subcommands().any(|command| command.get_name() == word)
+}
+
+fn contexts(error: &clap::Error, kind: ContextKind) -> Vec<String> {
+    match error.get(kind) {
+        Some(ContextValue::String(text)) => vec![text.clone()],
+        Some(ContextValue::Strings(texts)) => texts.clone(),
+        _ => Vec::new(),
     }
+}
+
+fn context(error: &clap::Error, kind: ContextKind) -> Option<String> {
+    contexts(error, kind).into_iter().next()
 }
 
 #[cfg(test)]
@@ -93,7 +138,7 @@ mod tests {
 
     fn complaint(words: &[&str]) -> String {
         let error = Cli::try_parse_from(words).expect_err("the words are wrong");
-        from_clap(&error).to_string()
+        from_clap(&error, words.get(1).copied()).to_string()
     }
 
     #[test]

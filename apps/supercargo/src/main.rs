@@ -22,6 +22,7 @@ mod troubles;
 mod yaml;
 
 use std::env;
+use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -50,6 +51,8 @@ fn answer(out: &mut dyn Write) -> Result<ExitCode, Failure> {
             write!(out, "{}", program.speak(&asked.render().to_string()))?;
             Ok(ExitCode::SUCCESS)
         }
-        Err(wrong) => Err(failure::from_clap(&wrong)),
+        Err(wrong) => {
+            Err(failure::from_clap(&wrong, env::args_os().nth(1).as_deref().and_then(OsStr::to_str)))
+        }
     }
 }

@@ -10,6 +10,13 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
     candidates.min_by_key(|candidate| distance(name, candidate))
 }
 
+/// The candidate that takes the fewest edits to reach, if at least half of the longer name stays.
+pub fn near<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let length = |text: &str| text.chars().take(CHARACTERS_MAX).count();
+    nearest(name, candidates)
+        .filter(|candidate| 2 * distance(name, candidate) <= length(name).max(length(candidate)))
+}
+
 /// Characters to insert, delete or replace to turn one name into the other.
 fn distance(a: &str, b: &str) -> usize {
     let fold = |text: &str| -> Vec<char> {
@@ -33,6 +40,14 @@ fn distance(a: &str, b: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_that_is_far_from_all_is_near_to_none() {
+        let known = || ["AllAlpha", "DRADeviceTaints"].into_iter();
+        assert_eq!(near("AllAlfa", known()), Some("AllAlpha"));
+        assert_eq!(near("zzzzzz", known()), None);
+        assert_eq!(near("", known()), None);
+    }
 
     #[test]
     fn edits_are_counted() {

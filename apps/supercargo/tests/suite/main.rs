@@ -7,6 +7,7 @@ mod documents;
 mod explain;
 mod fabric;
 mod kubeconfig;
+mod mistakes;
 mod outages;
 mod simulate;
 mod up;

@@ -22,31 +22,31 @@ impl Writes {
         Self {
             calls: registry.counter(Named {
                 name: "scheduler_async_api_call_execution_total",
-                help: "Writes that were answered, by what they were for.",
+                help: "Number of completed API writes, by purpose.",
                 labels: &["call_type", "result"],
             }),
             durations: registry.seconds(
                 Named {
                     name: "scheduler_async_api_call_execution_duration_seconds",
-                    help: "How long writes took until they were answered.",
+                    help: "Latency of API writes, in seconds.",
                     labels: &["call_type", "result"],
                 },
                 &growing(0.001, 2.0, 15),
             ),
             pending: registry.gauge(Named {
                 name: "scheduler_pending_async_api_calls",
-                help: "Writes that wait for their turn or their answer.",
+                help: "Number of queued or unanswered API writes.",
                 labels: &["call_type"],
             }),
             requests: registry.counter(Named {
                 name: "rest_client_requests_total",
-                help: "Requests to the API server, by status code, method and host.",
+                help: "Number of HTTP requests to the API server, by status code, method and host.",
                 labels: &["code", "method", "host"],
             }),
             latencies: registry.seconds(
                 Named {
                     name: "rest_client_request_duration_seconds",
-                    help: "How long requests to the API server took.",
+                    help: "Latency of requests to the API server, in seconds.",
                     labels: &["verb", "host"],
                 },
                 &CLIENT_SECONDS,
@@ -54,7 +54,7 @@ impl Writes {
             delays: registry.seconds(
                 Named {
                     name: "rest_client_rate_limiter_duration_seconds",
-                    help: "How long requests were held back by our own limit.",
+                    help: "Delay of requests by client-side rate limiting, in seconds.",
                     labels: &["verb", "host"],
                 },
                 &CLIENT_SECONDS,
