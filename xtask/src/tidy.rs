@@ -46,9 +46,14 @@ impl std::fmt::Display for CannotLook {
     }
 }
 
+/// The folder of the workspace.
+pub(crate) fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace root")
+}
+
 /// Checks the workspace that this crate belongs to.
 pub(crate) fn check_workspace() -> Result<Vec<Violation>, CannotLook> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace root");
+    let root = root();
     let tree = Tree::load(root)?;
     let workspace = Workspace::load(root)?;
     let builds = Builds::load(root, &workspace)?;

@@ -9,5 +9,6 @@ mod fabric;
 mod kubeconfig;
 mod mistakes;
 mod outages;
+mod reference;
 mod simulate;
 mod up;
