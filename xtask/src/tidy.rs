@@ -22,6 +22,7 @@ mod manifests;
 mod markdown;
 mod names;
 mod one_meaning;
+mod phrases;
 mod room_order;
 mod rooms;
 mod rust_text;
@@ -78,6 +79,7 @@ fn check(tree: &Tree, workspace: &Workspace, builds: &[Builds]) -> Vec<Violation
     violations.extend(file_docs::check(tree));
     violations.extend(leftovers::check(tree));
     violations.extend(links::check(tree));
+    violations.extend(phrases::check(tree));
     violations.extend(commands::check(tree, workspace));
     violations.extend(architecture::check(tree, workspace));
     violations.sort();
