@@ -1,6 +1,6 @@
 #!/bin/sh
-# Shows a composable fabric at work, on this machine alone: devices are attached when pods are given them, pods wait for that
-# and are bound, and devices that nobody uses any more are detached. It ends by itself.
+# Runs a composable fabric on this machine: devices are attached when they are allocated, pods wait for that
+# and are bound, and unused devices are detached. It exits by itself.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 supercargo=${SUPERCARGO:-supercargo}
@@ -28,7 +28,7 @@ await() {
 emulator=$!
 await http:// "$work/emulator"
 manager=$(sed -n 's/^address  //p' "$work/emulator")
-echo "the fabric's manager is at $manager"
+echo "fabric manager: $manager"
 
 "$supercargo" up --no-examples -f "$here/cluster.yaml" --listen 127.0.0.1:0 \
     --write-kubeconfig "$work/kubeconfig" >"$work/cluster" 2>&1 &
@@ -47,8 +47,8 @@ until [ "$(grep -c ' INFO  detached' "$work/controller")" -eq "$(grep -c ' INFO 
     sleep 0.1
 done
 
-echo "what became of the pods:"
+echo "pods:"
 grep -E 'default/(first|second|third) +(waits|placed|running|succeeded)' "$work/cluster" | sed 's/^/  /'
-echo "what was done to the fabric:"
+echo "fabric controller:"
 sed -n 's/^[^ ]* INFO  /  /p' "$work/controller" | grep -vE '^  (starting|leading|stopped)'
 echo "every device is back in the fabric"

@@ -198,7 +198,7 @@ def main():
         try:
             controller.round()
         except OSError as error:
-            warn(f"the API server does not answer: {error}")
+            warn(f"the API server is unavailable: {error}")
         time.sleep(options.every)
 
 

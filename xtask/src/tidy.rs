@@ -22,6 +22,7 @@ mod manifests;
 mod markdown;
 mod names;
 mod one_meaning;
+mod phrases;
 mod room_order;
 mod rooms;
 mod rust_text;
@@ -46,9 +47,14 @@ impl std::fmt::Display for CannotLook {
     }
 }
 
+/// The folder of the workspace.
+pub(crate) fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace root")
+}
+
 /// Checks the workspace that this crate belongs to.
 pub(crate) fn check_workspace() -> Result<Vec<Violation>, CannotLook> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace root");
+    let root = root();
     let tree = Tree::load(root)?;
     let workspace = Workspace::load(root)?;
     let builds = Builds::load(root, &workspace)?;
@@ -73,6 +79,7 @@ fn check(tree: &Tree, workspace: &Workspace, builds: &[Builds]) -> Vec<Violation
     violations.extend(file_docs::check(tree));
     violations.extend(leftovers::check(tree));
     violations.extend(links::check(tree));
+    violations.extend(phrases::check(tree));
     violations.extend(commands::check(tree, workspace));
     violations.extend(architecture::check(tree, workspace));
     violations.sort();

@@ -121,7 +121,7 @@ const SHOWN_CHARS_MAX: usize = 200;
 fn shape(submission: Submission<'_>, warnings: &mut Vec<String>) -> Result<Value, Rejection> {
     let kind = submission.kind;
     let Value::Object(mut fields) = submission.object else {
-        return Err(Rejection::BadRequest(format!("the body is no object; hint: send a {}", kind.kind)));
+        return Err(Rejection::BadRequest(format!("the body is not an object; hint: send a {}", kind.kind)));
     };
     for (name, expected) in [("apiVersion", &kind.api_version), ("kind", &kind.kind)] {
         match fields.get(name) {

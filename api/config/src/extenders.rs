@@ -8,8 +8,8 @@ use crate::fields::{Fields, Item};
 pub(crate) fn refuse(file: &Fields<'_>, faults: &mut Faults) {
     let Some(item) = file.get("extenders") else { return };
     if !item.list(faults, extender).is_empty() {
-        let sentence = "extenders are not supported; hint: leave them out, and describe what they manage as devices with \
-                        ResourceSlices";
+        let sentence = "extenders are not supported; hint: remove them, and publish the devices that they manage as \
+            ResourceSlices";
         item.fault(Problem::Rule(sentence), faults);
     }
 }

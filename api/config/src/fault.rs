@@ -55,7 +55,7 @@ impl fmt::Display for Fault {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum Problem {
     /// The text is neither YAML nor JSON.
-    #[error("no valid YAML: {0}")]
+    #[error("invalid YAML: {0}")]
     Syntax(String),
     /// There is no such field.
     #[error("unknown field; hint: the nearest known field is {nearest}")]
@@ -64,7 +64,7 @@ pub enum Problem {
         nearest: &'static str,
     },
     /// The field comes twice.
-    #[error("comes twice, first on line {first}; hint: leave one of them out")]
+    #[error("is set twice, first on line {first}; hint: remove one of them")]
     RepeatedField {
         /// The line of the first one.
         first: u64,
@@ -118,7 +118,7 @@ pub enum Problem {
         nearest: &'static str,
     },
     /// The plugin existed once.
-    #[error("plugin {name} no longer exists; hint: leave it out, NodeVolumeLimits does its work")]
+    #[error("plugin {name} no longer exists; hint: remove it; NodeVolumeLimits replaces it")]
     RemovedPlugin {
         /// Its name.
         name: String,
@@ -132,25 +132,25 @@ pub enum Problem {
         point: Point,
     },
     /// The plugin is in a list already.
-    #[error("{plugin} comes twice; hint: leave one of them out")]
+    #[error("{plugin} is listed twice; hint: remove one of them")]
     RepeatedPlugin {
         /// The plugin.
         plugin: Plugin,
     },
     /// The plugin has nothing to set.
-    #[error("{plugin} takes no arguments; hint: leave them out")]
+    #[error("{plugin} takes no arguments; hint: remove them")]
     NoArguments {
         /// The plugin.
         plugin: Plugin,
     },
     /// Nothing may be set here while a feature is off.
-    #[error("has no effect while feature gate {gate} is off; hint: leave it out, or set {gate}=true")]
+    #[error("has no effect while feature gate {gate} is off; hint: remove it, or set {gate}=true")]
     GateOff {
         /// The gate.
         gate: Gate,
     },
     /// A name does not have the form of its kind.
-    #[error("{name:?} is no valid name: {fault}")]
+    #[error("{name:?} is not a valid name: {fault}")]
     BadName {
         /// The name.
         name: String,

@@ -69,7 +69,7 @@ impl<'t> Fields<'t> {
     pub(crate) fn small(&self, name: &str, range: RangeInclusive<i32>, faults: &mut Faults) -> Option<i32> {
         let range = i64::from(*range.start())..=i64::from(*range.end());
         let number = self.whole(name, range, faults)?;
-        Some(i32::try_from(number).expect("the range was one of 32 bits"))
+        Some(i32::try_from(number).expect("the range fits 32 bits"))
     }
 
     pub(crate) fn duration(&self, name: &str, faults: &mut Faults) -> Option<Duration> {
@@ -212,7 +212,7 @@ impl<'t> Item<'t> {
 
     fn duration(&self, faults: &mut Faults) -> Option<Duration> {
         let Value::Text(text) = &self.node.value else {
-            self.wrong_type("a length of time such as 90s or 1h30m", faults);
+            self.wrong_type("a duration such as 90s or 1h30m", faults);
             return None;
         };
         match model::duration::parse(text) {

@@ -60,30 +60,30 @@ macro_rules! plugins {
 
 plugins! {
     SchedulingGates at [PreEnqueue]: "pods with scheduling gates wait";
-    PrioritySort at [QueueSort]: "more important pods come first, then older ones";
+    PrioritySort at [QueueSort]: "pods with higher priority first, then older pods";
     NodeName at [PreFilter, Filter]: "the node that the pod names";
-    NodeUnschedulable at [PreFilter, Filter]: "nodes that take nobody new";
+    NodeUnschedulable at [PreFilter, Filter]: "nodes that are cordoned";
     TaintToleration at [PreFilter, Filter, PreScore, Score]: "taints of nodes";
     NodeAffinity at [PreFilter, Filter, PreScore, Score]: "labels that nodes must or should have";
     NodePorts at [PreFilter, Filter]: "ports of the node";
     DeferredPodScheduling at [PreFilter, Filter, Permit]: "pods that wait for a larger size on their node";
-    NodeResourcesFit at [PreFilter, Filter, PreScore, Score, PlacementScore]: "processor, memory and the like";
-    VolumeRestrictions at [PreFilter, Filter]: "volumes that only one pod or node may use";
+    NodeResourcesFit at [PreFilter, Filter, PreScore, Score, PlacementScore]: "cpu, memory and other resources";
+    VolumeRestrictions at [PreFilter, Filter]: "volumes with restricted access";
     NodeVolumeLimits at [PreFilter, Filter]: "how many volumes a node can have";
     VolumeBinding at [PreFilter, Filter, PreScore, Score, Reserve, PreBind]: "volumes that are yet to be bound";
     VolumeZone at [PreFilter, Filter]: "volumes that are in one zone";
-    PodTopologySpread at [PreFilter, Filter, PreScore, Score]: "pods spread over places";
-    InterPodAffinity at [PreFilter, Filter, PreScore, Score]: "pods near to or apart from others";
+    PodTopologySpread at [PreFilter, Filter, PreScore, Score]: "topology spread constraints of pods";
+    InterPodAffinity at [PreFilter, Filter, PreScore, Score]: "pod affinity and anti-affinity";
     DynamicResources at
         [PreEnqueue, PreFilter, Filter, PostFilter, Score, Reserve, PreBind, PodGroupPostFilter]:
         "claimed devices";
-    DefaultPreemption at [PreEnqueue, PostFilter, PodGroupPostFilter]: "displaces less important pods";
-    NodeResourcesBalancedAllocation at [PreScore, Score]: "nodes of which resources are used up evenly";
-    ImageLocality at [Score]: "nodes that have the images already";
-    ReadyDevices at [Score]: "devices that need not be made ready first";
-    DefaultBinder at [Bind]: "binds through the API";
+    DefaultPreemption at [PreEnqueue, PostFilter, PodGroupPostFilter]: "preempts pods with lower priority";
+    NodeResourcesBalancedAllocation at [PreScore, Score]: "nodes with balanced resource usage";
+    ImageLocality at [Score]: "nodes that already have the images";
+    ReadyDevices at [Score]: "devices without binding conditions";
+    DefaultBinder at [Bind]: "binds pods through the API";
     NodeDeclaredFeatures at [PreFilter, Filter]: "features that nodes declare";
-    GangScheduling at [PreEnqueue, Permit]: "gangs go as a whole";
-    TopologyPlacementGenerator at [PlacementGenerate]: "places for groups, by topology";
-    PodGroupPodsCount at [PlacementScore]: "places in which more of the group fits";
+    GangScheduling at [PreEnqueue, Permit]: "gangs are scheduled as a whole";
+    TopologyPlacementGenerator at [PlacementGenerate]: "topology placements for groups";
+    PodGroupPodsCount at [PlacementScore]: "placements that fit more pods of the group";
 }

@@ -58,7 +58,7 @@ pub(crate) fn read(file: &Fields<'_>, percentage: u8, gates: Gates, faults: &mut
             let path = path.field("schedulerName");
             match &names[index] {
                 None => {
-                    let hint = "with several profiles each needs a name of its own";
+                    let hint = "each of several profiles needs its own name";
                     faults.add(*at, &path, Problem::Required { hint });
                 }
                 Some((name, at)) if names[..index].iter().flatten().any(|(earlier, _)| earlier == name) => {
@@ -82,7 +82,7 @@ fn profile(item: &Item<'_>, percentage: u8, gates: Gates, faults: &mut Faults) -
     let name = fields.get("schedulerName");
     let name = name.and_then(|name| name.text(faults).map(|text| (text.to_owned(), name.at)));
     if name.as_ref().is_some_and(|(name, _)| name.is_empty()) {
-        let hint = "write the name that pods have in spec.schedulerName";
+        let hint = "set it to the spec.schedulerName of pods";
         fields.fault("schedulerName", Problem::Required { hint }, faults);
     }
     let sets = fields.get("plugins").map(|item| plugin_sets::read(item, faults)).unwrap_or_default();

@@ -64,7 +64,8 @@ pub enum Obstacle {
     },
     /// Groups, or their claims, are switched off.
     #[error(
-        "podgroup {group:?} shares the claim, and {gate} is off; hint: turn the feature on, or take the pod out of its group"
+        "podgroup {group:?} shares the claim, but feature gate {gate} is off; hint: enable the feature gate, or \
+            remove the pod from its group"
     )]
     Off {
         /// The group's name.

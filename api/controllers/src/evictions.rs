@@ -88,7 +88,7 @@ pub fn mark(pod: &Pod, evictor: Evictor, why: &str, now: Timestamp) -> Value {
 
 /// The end of the mark, as a patch of the pod's status.
 pub fn spare(pod: &Pod, evictor: Evictor, now: Timestamp) -> Value {
-    marked(pod, "False", evictor, "the taint is gone or tolerated", now)
+    marked(pod, "False", evictor, "the taint was removed or is tolerated", now)
 }
 
 fn mark_of(pod: &Pod) -> Option<&PodCondition> {

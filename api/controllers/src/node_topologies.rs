@@ -79,7 +79,7 @@ fn note(status: &mut NodeTopologyStatus, now: Timestamp) {
             let TopologyContradiction { coarser, domain, within, .. } = torn;
             let within = within.join(", ");
             let message = format!(
-                "{} {domain} is in several of {coarser}: {within}; its nodes count for none",
+                "{} {domain} is in several domains of {coarser}: {within}; its nodes are ignored",
                 level.name
             );
             ("Contradictory", message)
@@ -88,10 +88,10 @@ fn note(status: &mut NodeTopologyStatus, now: Timestamp) {
             let count = level.nodes_without_label_count;
             let first = level.nodes_without_label.first().map_or("", String::as_str);
             let message =
-                format!("{count} nodes lack the label of level {}, the first is {first}", level.name);
+                format!("{count} nodes lack the label of level {}, for example {first}", level.name);
             ("LabelsMissing", message)
         }
-        (None, None) => ("Labelled", "every node is in one domain of each level".to_owned()),
+        (None, None) => ("Labelled", "every node is in exactly one domain of each level".to_owned()),
     };
     let verdict = if reason == "Labelled" { "True" } else { "False" };
     let mut condition = Condition {
@@ -152,7 +152,10 @@ mod tests {
         assert_eq!(found.observed_generation, 3);
         let condition = &found.conditions[0];
         assert_eq!((&*condition.status, &*condition.reason), ("False", "Contradictory"));
-        assert_eq!(condition.message, "rack r1 is in several of block: b1, b2; its nodes count for none");
+        assert_eq!(
+            condition.message,
+            "rack r1 is in several domains of block: b1, b2; its nodes are ignored"
+        );
     }
 
     #[test]

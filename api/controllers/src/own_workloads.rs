@@ -166,7 +166,7 @@ impl Replica<'_> {
 fn why_waiting(replica: &Replica<'_>, needed: i32) -> (&'static str, String) {
     let there = replica.bound + replica.waiting;
     match replica.why {
-        _ if there < needed => ("TooFewPods", format!("{there} pods are there, and {needed} are needed")),
+        _ if there < needed => ("TooFewPods", format!("{there} pods exist, and {needed} are needed")),
         Some((_, why)) => ("Unschedulable", shortened(why)),
         None => ("Waiting", String::new()),
     }
@@ -368,7 +368,7 @@ mod tests {
         pods.pop();
         let group = told(&workload, &pods, now).expect("there was none").pod_groups.remove(0);
         assert_eq!(group.conditions[0].reason, "TooFewPods");
-        assert_eq!(group.replicas[0].message, "1 pods are there, and 2 are needed");
+        assert_eq!(group.replicas[0].message, "1 pods exist, and 2 are needed");
     }
 
     #[test]

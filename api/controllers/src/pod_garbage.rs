@@ -103,7 +103,7 @@ pub fn last_words(pod: &Pod, reason: Reason, now: Timestamp) -> Option<Value> {
     if reason == Reason::Orphaned {
         let mut condition = json!({
             "type": "DisruptionTarget", "status": "True", "reason": "DeletionByPodGC",
-            "message": format!("node {} is gone", pod.spec.node_name), "lastTransitionTime": now.to_string(),
+            "message": format!("node {} was deleted", pod.spec.node_name), "lastTransitionTime": now.to_string(),
         });
         if let generation @ 1.. = pod.metadata.generation {
             condition["observedGeneration"] = json!(generation);

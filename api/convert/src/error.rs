@@ -34,7 +34,9 @@ pub enum ConvertError {
         value: i64,
     },
     /// An annotation that stands for a field means nothing.
-    #[error("{object}: annotation {annotation} means nothing: {why}; hint: docs/differences.md has its form")]
+    #[error(
+        "{object}: annotation {annotation} is invalid: {why}; hint: docs/differences.md describes its format"
+    )]
     Annotation {
         /// The object.
         object: ObjectName,

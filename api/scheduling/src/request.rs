@@ -119,37 +119,37 @@ pub enum RequestError {
     #[error("it is gone")]
     Gone,
     /// The claim or the pod is on its way out.
-    #[error("it got deleted in the meantime")]
+    #[error("it was deleted concurrently")]
     Deleting,
     /// Somebody else gave the claim devices.
-    #[error("it got allocated elsewhere in the meantime")]
+    #[error("it was allocated for another node concurrently")]
     Allocated,
     /// The claim has no devices any more.
-    #[error("it got deallocated elsewhere in the meantime")]
+    #[error("it was deallocated concurrently")]
     Deallocated,
     /// Somebody else uses the claim.
-    #[error("it is in use in the meantime")]
+    #[error("it is in use")]
     Used,
     /// What is negotiated about another pod of this name has yet to go.
-    #[error("it is that of another pod, which is gone")]
+    #[error("it belongs to a deleted pod of the same name")]
     AnotherPods,
     /// The claim would have more users than it may.
-    #[error("it is reserved for {reserved} pods or groups, and may be for {CONSUMERS_MAX}")]
+    #[error("it is reserved for {reserved} pods or groups; the limit is {CONSUMERS_MAX}")]
     Full {
         /// For how many it is.
         reserved: usize,
     },
     /// The pod is on another node.
-    #[error("it got bound to {0} in the meantime")]
+    #[error("it was bound to {0} concurrently")]
     Bound(String),
     /// The volume is for another claim.
-    #[error("it got bound to claim {0} in the meantime")]
+    #[error("it was bound to claim {0} concurrently")]
     Taken(String),
     /// The claim has a volume.
-    #[error("it got volume {0} in the meantime")]
+    #[error("it was bound to volume {0} concurrently")]
     HasVolume(String),
     /// A volume is to be provisioned for another node.
-    #[error("node {0} got selected for it in the meantime")]
+    #[error("node {0} was selected for it concurrently")]
     Selected(String),
     /// What the write was decided by has changed.
     #[error(transparent)]

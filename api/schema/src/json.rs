@@ -22,7 +22,7 @@ pub struct Document {
 
 /// The text is no JSON, or nested too deeply.
 #[derive(Debug, Error)]
-#[error("the body is no valid JSON: {0}")]
+#[error("the body is not valid JSON: {0}")]
 pub struct NotJson(#[from] serde_json::Error);
 
 /// Reads one JSON value and nothing after it.

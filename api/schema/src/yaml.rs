@@ -14,7 +14,7 @@ pub use text::write;
 
 /// The text is no YAML, or means something that JSON cannot say.
 #[derive(Debug, Error)]
-#[error("the body is no valid YAML: {0}")]
+#[error("the body is invalid YAML: {0}")]
 pub struct NotYaml(String);
 
 /// Reads one YAML document.

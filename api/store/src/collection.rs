@@ -42,7 +42,7 @@ impl Event {
 /// The revision is older than the window of changes that are kept.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error(
-    "revision {asked} is too old, changes are kept from {oldest} on; hint: list again and watch from there"
+    "revision {asked} is too old; the oldest available revision is {oldest}; hint: list again and watch from the new revision"
 )]
 pub struct TooOld {
     /// The revision that was asked for.

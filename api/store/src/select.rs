@@ -23,7 +23,7 @@ pub enum BadSelector {
         what: String,
     },
     /// The kind has no such field, or it cannot be selected by.
-    #[error("field label not supported: {0}; hint: metadata.name and metadata.namespace always are")]
+    #[error("field label not supported: {0}; hint: use metadata.name or metadata.namespace")]
     UnknownField(String),
 }
 

@@ -50,7 +50,7 @@ pub enum WriteError {
     #[error("no object of that name is there")]
     Missing,
     /// Somebody changed the object meanwhile.
-    #[error("the object was changed at revision {now} meanwhile")]
+    #[error("the object was changed at revision {now}")]
     Changed {
         /// The revision it has now.
         now: u64,

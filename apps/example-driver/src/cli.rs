@@ -70,7 +70,7 @@ pub(crate) struct Cli {
     /// Where container runtimes look for CDI files
     #[arg(long, value_name = "DIR", default_value = driver_kit::CDI_DIR)]
     pub(crate) cdi_dir: PathBuf,
-    /// The uid of the pod that this runs in, if another instance may run beside it during an update
+    /// UID of the pod of this process; set it if an update runs two instances at the same time
     #[arg(long, value_name = "UID")]
     pub(crate) pod_uid: Option<String>,
     /// Ways to fail

@@ -45,7 +45,7 @@ impl Lender {
 
     async fn give(&self, request: &ClaimRequest, node: Option<&str>) -> Result<(Given, Grant), Failure> {
         if self.behave().await? == Negotiate::Fail {
-            return Err("told to fail".into());
+            return Err("configured to fail".into());
         }
         let wanted = Wanted::of(request)?;
         let given = self.ledger.give(&request.claim.metadata.uid, wanted.kind, wanted.count, node)?;
@@ -126,7 +126,7 @@ impl Controller for Lender {
 
     async fn deallocate(&self, claim: &ResourceClaim) -> Result<(), Failure> {
         if self.behave().await? == Negotiate::Fail {
-            return Err("told to fail".into());
+            return Err("configured to fail".into());
         }
         if let Some(given) = self.ledger.take_back(&claim.metadata.uid) {
             println!("took {given} back from claim {}", name_of(claim));
@@ -150,7 +150,7 @@ impl Controller for Lender {
             let (entry, pod) = (request.entry.as_deref().unwrap_or_default(), &pod.metadata);
             let (bad_ones, all) = (bad.len(), nodes.len());
             println!(
-                "{bad_ones} of {all} nodes will not do for {entry} of pod {}/{}",
+                "{bad_ones} of {all} nodes are unsuitable for {entry} of pod {}/{}",
                 pod.namespace, pod.name
             );
             answers.push(bad);

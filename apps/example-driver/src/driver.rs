@@ -52,7 +52,7 @@ impl Example {
         self.prepared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The switches, after the time that each call is told to take.
+    /// The switches, after the configured delay of each call.
     async fn switches(&self) -> Result<Switches, Failure> {
         let switches = self.flags.now()?;
         sleep(switches.delay).await;
@@ -101,7 +101,7 @@ impl Driver for Example {
     async fn prepare(&self, claim: &ResourceClaim) -> Result<Vec<PreparedDevice>, Failure> {
         let switches = self.switches().await?;
         match switches.prepare {
-            Prepare::Fail => return Err("told to fail: prepare".into()),
+            Prepare::Fail => return Err("configured to fail: prepare".into()),
             Prepare::Hang => self.while_so(|switches| switches.prepare == Prepare::Hang).await,
             // These spoil the answer when it is on its way.
             Prepare::Ok
@@ -125,7 +125,7 @@ impl Driver for Example {
     async fn unprepare(&self, claim: &ClaimReference) -> Result<(), Failure> {
         match self.switches().await?.unprepare {
             Unprepare::Ok => {}
-            Unprepare::Fail => return Err("told to fail: unprepare".into()),
+            Unprepare::Fail => return Err("configured to fail: unprepare".into()),
             Unprepare::Hang => self.while_so(|switches| switches.unprepare == Unprepare::Hang).await,
             Unprepare::Crash => crash("unprepare"),
         }
@@ -197,11 +197,11 @@ fn health(pool: &str, device: &Device, switches: &Switches) -> DeviceHealth {
         health: if is_unhealthy { Health::Unhealthy } else { Health::Healthy },
         at: SystemTime::now(),
         valid_for: HEALTH_VALID_FOR,
-        message: if is_unhealthy { "told to be unhealthy" } else { "" }.to_owned(),
+        message: if is_unhealthy { "configured to be unhealthy" } else { "" }.to_owned(),
     }
 }
 
 fn crash(step: &str) -> ! {
-    eprintln!("told to crash: {step}");
+    eprintln!("configured to crash: {step}");
     process::exit(CRASH_CODE)
 }

@@ -111,12 +111,17 @@ impl Inventory {
             let is_good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
             let is_name = !name.value.is_empty() && name.value.len() <= 30 && name.value.chars().all(is_good);
             if !is_name || name.value.starts_with('-') || name.value.ends_with('-') {
-                let what =
-                    format!("{:?} is no name: use up to 30 lower case letters, digits and -", name.value);
+                let what = format!(
+                    "{:?} is not a valid name: use up to 30 lower case letters, digits and -",
+                    name.value
+                );
                 return Err((place(name), what));
             }
             if let Some(line) = names.insert(&*name.value, place(name).0) {
-                return Err((place(name), format!("{:?} is there twice, first on line {line}", name.value)));
+                return Err((
+                    place(name),
+                    format!("{:?} is defined twice, first on line {line}", name.value),
+                ));
             }
             if !(1..=COUNT_MAX).contains(&count) {
                 let what = format!("count of {:?} is {count} and must be from 1 to {COUNT_MAX}", name.value);
@@ -129,7 +134,7 @@ impl Inventory {
         }
         for profile in self.gpus.iter().flat_map(|gpu| &gpu.mig) {
             if Profile::parse(&profile.value).is_none() {
-                let what = format!("{:?} is no MIG profile such as 1g.5gb", profile.value);
+                let what = format!("{:?} is not a MIG profile such as 1g.5gb", profile.value);
                 return Err((place(profile), what));
             }
         }
@@ -153,7 +158,7 @@ mod tests {
              \x20 |\n3 |   bandwith: 100G\n\x20 |   ^"
         );
         let lots = told("gpus:\n- name: gpu\n  model: A100\n  memory: lots\n");
-        assert!(lots.starts_with("inventory.yaml:4:11: \"lots\" is no quantity"), "{lots}");
+        assert!(lots.starts_with("inventory.yaml:4:11: \"lots\" is not a quantity"), "{lots}");
         assert!(lots.ends_with("\n  |\n4 |   memory: lots\n  |           ^"), "{lots}");
         assert!(
             told("gpus: [{name: a, model: m, memory: 1Gi, mig: [9g.5gb]}]").contains("is no MIG profile")

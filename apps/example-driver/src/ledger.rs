@@ -124,7 +124,7 @@ impl Ledger {
                 Event::Deleted(claim) => self.forget(&claim.metadata.uid),
                 Event::Vanished(gone) => self.forget(&gone.uid),
                 Event::Synced { .. } => self.read.send_modify(|read| read.0 = true),
-                Event::Interrupted { why, .. } => eprintln!("warning: cannot see claims: {why}"),
+                Event::Interrupted { why, .. } => eprintln!("warning: cannot list claims: {why}"),
                 Event::Unreadable { object, why } => {
                     eprintln!("warning: claim {}/{}: {why}", object.namespace, object.name);
                 }
@@ -150,7 +150,7 @@ impl Ledger {
             Ok(given) => drop(self.entries().had.insert(uid.clone(), given)),
             Err(why) => {
                 let (namespace, name) = (&claim.metadata.namespace, &claim.metadata.name);
-                eprintln!("warning: claim {namespace}/{name} has a handle that means nothing: {why}");
+                eprintln!("warning: claim {namespace}/{name} has an invalid resource handle: {why}");
             }
         }
     }
@@ -171,7 +171,7 @@ impl Ledger {
                     match Shelf::reported(&object) {
                         Ok(reported) => (name, Some(reported)),
                         Err(why) => {
-                            eprintln!("warning: ConfigMap {name} reports nothing that can be read: {why}");
+                            eprintln!("warning: ConfigMap {name} has an invalid report: {why}");
                             (name, None)
                         }
                     }
@@ -183,7 +183,7 @@ impl Ledger {
                     continue;
                 }
                 Event::Interrupted { why, .. } => {
-                    eprintln!("warning: cannot see what nodes report: {why}");
+                    eprintln!("warning: cannot list the reports of nodes: {why}");
                     continue;
                 }
                 Event::Progressed { .. } | Event::Unreadable { .. } => continue,
@@ -195,7 +195,7 @@ impl Ledger {
     fn hear_shelf(&self, object: String, reported: Option<(String, Shelf)>) {
         let said = match &reported {
             Some((node, shelf)) => format!("node {node} reports {shelf:?}"),
-            None => format!("ConfigMap {object} reports nothing any more"),
+            None => format!("ConfigMap {object} was deleted"),
         };
         let mut entries = self.entries();
         let before = entries.reported.get(&object).cloned();

@@ -43,7 +43,7 @@ fn work(cli: Cli) -> Result<(), Failure> {
         let text =
             fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
         let stock = serde_saphyr::from_str(&text).map_err(|error| {
-            format!("{} is no stock: {error}; hint: see examples/negotiation", path.display())
+            format!("{} is not a valid stock file: {error}; hint: see examples/negotiation", path.display())
         })?;
         return Runtime::new()?.block_on(run::lend(cli, stock));
     }

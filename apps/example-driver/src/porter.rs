@@ -22,7 +22,7 @@ impl Driver for Porter {
             sleep(LOOK_EVERY).await;
         }
         if self.flags.now()?.prepare == Prepare::Fail {
-            return Err("told to fail: prepare".into());
+            return Err("configured to fail: prepare".into());
         }
         for handle in handles(claim)?.iter().filter(|handle| handle.driver_name == self.name) {
             let given: Given = serde_json::from_str(&handle.data)?;
@@ -34,7 +34,7 @@ impl Driver for Porter {
     async fn unprepare(&self, claim: &ClaimReference) -> Result<(), Failure> {
         sleep(self.flags.now()?.delay).await;
         if self.flags.now()?.unprepare == Unprepare::Fail {
-            return Err("told to fail: unprepare".into());
+            return Err("configured to fail: unprepare".into());
         }
         println!("unprepared {claim}");
         Ok(())

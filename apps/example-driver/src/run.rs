@@ -31,7 +31,7 @@ use crate::switches::{Flags, LOOK_EVERY, Publish, Switches};
 /// How long calls that are under way may take when the controller is to stop.
 const STOP_WITHIN: Duration = Duration::from_secs(5);
 
-/// How long after a failure a report is tried again.
+/// Delay after a failure before a report is retried.
 const RETRY_EVERY: Duration = Duration::from_secs(1);
 
 /// Runs until a signal comes.
@@ -75,7 +75,7 @@ pub(crate) async fn run(cli: Cli, inventory: Inventory) -> Result<(), Failure> {
         }
     }
     plugin.stop().await;
-    println!("stopped; what is prepared and published stays for the next start");
+    println!("stopped; prepared claims and published slices stay for the next start");
     Ok(())
 }
 
@@ -103,8 +103,8 @@ pub(crate) async fn lend(cli: Cli, stock: Stock) -> Result<(), Failure> {
         }
     }
     match timeout(STOP_WITHIN, control.stop()).await {
-        Ok(()) => println!("stopped; claims keep what they have"),
-        Err(_) => println!("stopped in the middle of a call; claims keep what they have"),
+        Ok(()) => println!("stopped; claims keep their devices"),
+        Err(_) => println!("stopped during a call; claims keep their devices"),
     }
     Ok(())
 }
@@ -133,7 +133,7 @@ pub(crate) async fn report(cli: Cli, path: &Path) -> Result<(), Failure> {
                         println!("reported {}", wanted.as_deref().unwrap_or("nothing"));
                         said = Some(wanted);
                     }
-                    Err(why) => eprintln!("warning: {why}; trying again"),
+                    Err(why) => eprintln!("warning: {why}; retrying"),
                 }
             }
             Ok(_) => {}
@@ -150,14 +150,14 @@ pub(crate) async fn report(cli: Cli, path: &Path) -> Result<(), Failure> {
     if let Some(plugin) = plugin {
         plugin.stop().await;
     }
-    println!("stopped; what was reported stays for the next start");
+    println!("stopped; the report stays for the next start");
     Ok(())
 }
 
 /// Prepares what the controller gave, where there is a kubelet that asks for it; simulated nodes have none.
 fn serve(cli: &Cli, connection: Connection) -> Result<Option<Plugin<Porter>>, Failure> {
     if !cli.root_dir.join("plugins_registry").is_dir() {
-        println!("there is no kubelet in {}, so that nothing is prepared", cli.root_dir.display());
+        println!("no kubelet found in {}; claims are not prepared", cli.root_dir.display());
         return Ok(None);
     }
     let options = PluginOptions {

@@ -36,7 +36,9 @@ impl Shelf {
     pub(crate) fn read(path: &Path) -> Result<Shelf, Failure> {
         let file = path.display();
         let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read {file}: {error}"))?;
-        let wrong = |error| format!("{file} is no shelf: {error}; hint: `{{fpgas: 1, nics: 2, local: 1}}`");
+        let wrong = |error| {
+            format!("{file} is not a valid shelf file: {error}; hint: `{{fpgas: 1, nics: 2, local: 1}}`")
+        };
         Ok(serde_saphyr::from_str(&text).map_err(wrong)?)
     }
 

@@ -154,7 +154,7 @@ impl Flags {
             Some(path) => match fs::read_to_string(path) {
                 Ok(text) if text.trim().is_empty() => Control::default(),
                 Ok(text) => serde_saphyr::from_str(&text)
-                    .map_err(|error| format!("{} is no control file: {error}", path.display()))?,
+                    .map_err(|error| format!("{} is not a valid control file: {error}", path.display()))?,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Control::default(),
                 Err(error) => return Err(format!("cannot read {}: {error}", path.display())),
             },

@@ -2,6 +2,7 @@
 //!
 //! Only shapes are described here. What a command does is in the file of its name below `commands`.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
@@ -28,28 +29,28 @@ use crate::commands::version::Version;
 use crate::logging::Logging;
 
 const ABOUT: &str = "\
-Decides where pods and the devices they claim go in a Kubernetes cluster, and explains every decision";
+Schedules pods and the devices that they claim in a Kubernetes cluster, and explains every decision";
 
 const EXAMPLES: &str = "\
 Examples:
-  supercargo apiserver      a Kubernetes API server on this machine
-  supercargo scheduler      places the pods of a cluster
-  supercargo controllers    keeps the claims and pods of a cluster in order, where nothing else does
-  supercargo node           a node that speaks with drivers of devices
-  supercargo simulate DIR   where the pods of manifests would go, without a cluster
-  supercargo up             a whole cluster on this machine, with sample GPUs and pods
-  supercargo fabric         attaches devices of a composable fabric to nodes, as claims are given them
-  supercargo fabric-emulator   such a fabric, to try it with
-  supercargo explain POD    why a pod waits, and what would help
-  supercargo devices        every device, and which claims and pods hold it
-  supercargo topology       racks, nodes, devices and what is free, as a table, a tree or a picture
-  supercargo record -o FILE    what a scheduler sees of a cluster, to be looked at later
-  supercargo replay FILE    whether the recorded decisions of a scheduler are made again
-  supercargo features       what can be turned on and off
-  supercargo crds           our own kinds, for a real API server
-  supercargo completion zsh   completes the command line in a shell
-  supercargo help up        all about one command
-  supercargo version        which build this is, and which APIs it speaks";
+  supercargo apiserver      run a Kubernetes API server in this process
+  supercargo scheduler      schedule the pods of a cluster
+  supercargo controllers    run the controllers for claims, nodes and pods
+  supercargo node           run a simulated kubelet that calls DRA drivers
+  supercargo simulate DIR   show where the pods of manifests would be scheduled, without a cluster
+  supercargo up             start a whole cluster on this machine, with sample GPUs and pods
+  supercargo fabric         attach devices of a composable fabric to nodes for allocated claims
+  supercargo fabric-emulator   emulate a composable fabric
+  supercargo explain POD    explain why a pod waits, and what would help
+  supercargo devices        list devices with the claims and pods that use them
+  supercargo topology       show racks, nodes, devices and free capacity, as a table, a tree or a picture
+  supercargo record -o FILE    record what a scheduler sees of a cluster
+  supercargo replay FILE    make the recorded decisions of a scheduler again, and compare them
+  supercargo features       list the feature gates
+  supercargo crds           print the CustomResourceDefinitions of supercargo.dev
+  supercargo completion zsh   print a completion script for a shell
+  supercargo help up        show the help of one command
+  supercargo version        print the version, the commit and the versions of APIs";
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -108,10 +109,15 @@ impl Command {
     }
 }
 
+/// An address with a port.
+pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "must be an IP address and a port, such as 127.0.0.1:6443".to_owned())
+}
+
 /// A time in seconds, such as `0.3`.
 pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "must be a number of seconds, such as 0.3".to_owned())?;
-    Duration::try_from_secs_f64(seconds).map_err(|_| "must be a time that can pass".to_owned())
+    Duration::try_from_secs_f64(seconds).map_err(|_| "must be zero or more seconds".to_owned())
 }
 
 /// A number of bytes, such as `256Mi`.

@@ -21,10 +21,10 @@ use tokio::task::{JoinHandle, JoinSet};
 use crate::embedded::{self, Opened};
 use crate::failure::Failure;
 
-/// How many writes may be on their way before no more pods are looked at.
+/// Maximum number of unanswered writes before no further pods are scheduled.
 const WRITES_MAX: usize = 256;
 
-/// How long writes that are on their way may take once it is to stop.
+/// Grace period for unanswered writes at shutdown.
 const STOP_WITHIN: Duration = Duration::from_secs(20);
 
 /// What the parts tell while they run.
@@ -32,7 +32,7 @@ const STOP_WITHIN: Duration = Duration::from_secs(20);
 pub(crate) enum Heard {
     /// Whether the scheduler has something to do.
     Busy(bool),
-    /// Something went wrong, and is tried again.
+    /// Something failed, and is retried.
     Trouble(String),
 }
 
@@ -127,8 +127,8 @@ impl Cluster {
     pub(crate) async fn broken(&mut self) -> Failure {
         match (&mut self.scheduler).await {
             Ok(Err(error)) => Failure::hinted(&error.to_string()),
-            Ok(Ok(_)) => Failure::hinted("the scheduler ended by itself"),
-            Err(error) => Failure::hinted(&format!("the scheduler broke: {error}")),
+            Ok(Ok(_)) => Failure::hinted("the scheduler exited unexpectedly"),
+            Err(error) => Failure::hinted(&format!("the scheduler panicked: {error}")),
         }
     }
 
@@ -177,13 +177,13 @@ impl Listener for Ears {
             // Not every kind is served with every set of features.
             | Notice::NotServed { .. }
             | Notice::Served { .. } => return,
-            Notice::Interrupted { kind, why, .. } => Heard::Trouble(format!("cannot hear of {kind}: {why}")),
+            Notice::Interrupted { kind, why, .. } => Heard::Trouble(format!("watch of {kind} failed; retrying: {why}")),
             Notice::Unreadable { object, why } => Heard::Trouble(format!("cannot read {object}: {why}")),
             Notice::ElectionTrouble { why } | Notice::LostLeadership { why } => {
                 Heard::Trouble((*why).to_owned())
             }
             Notice::WriteFailed { why, .. } => Heard::Trouble(format!("scheduler: {why}")),
-            Notice::EventsDropped { count } => Heard::Trouble(format!("{count} events were lost")),
+            Notice::EventsDropped { count } => Heard::Trouble(format!("{count} events were dropped")),
             Notice::RecordingEnded { why } => Heard::Trouble(format!("the recording has ended: {why}")),
         };
         tell(&self.0, heard);

@@ -25,20 +25,20 @@ use crate::requests;
 /// Options of a command that works on a cluster.
 #[derive(Args, Debug)]
 pub(crate) struct Daemon {
-    /// Where the API server is and who we are; without it the configuration's, $KUBECONFIG, or the pod's service account
+    /// Kubeconfig file; if not set, the one in the configuration, $KUBECONFIG or the service account of the pod
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// The context of the kubeconfig, if not its current one
+    /// Kubeconfig context; the current context if not set
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
-    /// The address to serve metrics and health on; every client that reaches it may read them [default: 127.0.0.1, or all addresses in
-    /// a pod, where the kubelet's probes come from outside]
+    /// The address for metrics and health checks; requests are not authenticated [default: 127.0.0.1, or all addresses in a pod, where
+    /// the kubelet probes from outside]
     #[arg(long, value_name = "ADDRESS")]
     bind_address: Option<IpAddr>,
-    /// The certificate for that port, if it is not to be made at the start
+    /// TLS certificate for that port; self-signed if not set
     #[arg(long, value_name = "FILE", requires = "tls_private_key_file")]
     tls_cert_file: Option<PathBuf>,
-    /// The key of that certificate
+    /// Private key of that certificate
     #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
     tls_private_key_file: Option<PathBuf>,
 }
@@ -114,7 +114,7 @@ impl Daemon {
         let bound =
             on.spawn(Surface::bind(options)).await.map_err(|error| Failure::hinted(&error.to_string()))?;
         let surface = bound.map_err(|error| {
-            let hint = "name another port with --secure-port, or none with --secure-port 0";
+            let hint = "choose another port with --secure-port, or disable it with --secure-port 0";
             Failure::Failed { wrong: error.to_string(), hint: hint.to_owned() }
         })?;
         if let Ok(address) = surface.address() {

@@ -28,7 +28,7 @@ pub(crate) struct Opened {
 pub(crate) fn open(listen: IpAddr, data_dir: Option<&Path>) -> Result<Opened, Failure> {
     let make = || Credentials::make(&[listen]).map_err(|error| Failure::hinted(&error.to_string()));
     let Some(dir) = data_dir else {
-        let storage = "in memory: everything is gone when this process ends; hint: --data-dir keeps it";
+        let storage = "in memory: all data is lost when this process exits; hint: use --data-dir to keep it";
         let (store, log) = (Store::default(), Box::new(NoLog));
         return Ok(Opened { credentials: make()?, store, log, storage: storage.to_owned() });
     };
@@ -99,7 +99,7 @@ pub(crate) fn write_kubeconfig(
 /// How many servers of one user may run side by side without saying where their kubeconfigs go.
 const KUBECONFIGS_MAX: usize = 100;
 
-/// Like `write_kubeconfig`, for a path that nobody asked for: if another server has it, with the next number behind it.
+/// Like `write_kubeconfig`, for a default path: if another server uses it, a number is appended.
 pub(crate) fn write_any_kubeconfig(
     path: &Path,
     address: SocketAddr,
@@ -122,8 +122,7 @@ pub(crate) fn write_any_kubeconfig(
 
 fn taken(path: &Path) -> Failure {
     Failure::hinted(&format!(
-        "{} is the kubeconfig of another server that is running; hint: stop that server, or name another file with \
-         --write-kubeconfig",
+        "{} is the kubeconfig of another running server; hint: stop that server, or choose another file with --write-kubeconfig",
         path.display()
     ))
 }

@@ -1,5 +1,6 @@
 //! What can go wrong with a command, in the words that the user reads: lower case, no full stop, and a hint.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
@@ -7,6 +8,7 @@ use std::process::ExitCode;
 
 use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use model::nearest::near;
 use simulation::BadInput;
 
 use crate::cli::Cli;
@@ -60,7 +62,24 @@ impl From<BadInput> for Failure {
     }
 }
 
-/// Clap's complaint in our words. What was typed after the name of the program says which command it was about.
+/// How many names a hint lists.
+const NAMES_MAX: usize = 5;
+
+/// A hint for a name that does not exist: the nearest one that does, or some of them.
+pub(crate) fn advice<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> String {
+    let known: BTreeSet<&str> = known.collect();
+    if let Some(nearest) = near(name, known.iter().copied()) {
+        return format!("did you mean `{nearest}`?");
+    }
+    let some: Vec<&str> = known.iter().copied().take(NAMES_MAX).collect();
+    match (&some[..], known.len().saturating_sub(NAMES_MAX)) {
+        ([], _) => "there are none".to_owned(),
+        (some, 0) => format!("choose one of {}", some.join(", ")),
+        (some, more) => format!("choose one of {} and {more} more", some.join(", ")),
+    }
+}
+
+/// A wrong command line in our words. What was typed after the name of the program says which command it was about.
 pub(crate) fn from_clap(error: &clap::Error, typed: impl IntoIterator<Item = OsString>) -> Failure {
     let wrong = match (error.kind(), context(error, ContextKind::InvalidSubcommand)) {
         (ErrorKind::InvalidSubcommand, Some(name)) => format!("there is no command `{name}`"),
@@ -71,23 +90,33 @@ pub(crate) fn from_clap(error: &clap::Error, typed: impl IntoIterator<Item = OsS
             let argument = context(error, ContextKind::InvalidArg).unwrap_or_default();
             format!("`{argument}` is not expected here")
         }
-        // Clap's first paragraph says what is wrong; the rest repeats the usage.
+        (ErrorKind::MissingRequiredArgument, _) => {
+            format!("missing {}", contexts(error, ContextKind::InvalidArg).join(" and "))
+        }
+        // Clap's first line says what is wrong; the rest lists values and repeats the usage.
         _ => {
             let text = error.to_string();
-            let paragraph = text.split("\n\n").next().unwrap_or(&text);
-            paragraph.trim_start_matches("error: ").trim_end_matches('.').to_owned()
+            let line = text.lines().next().unwrap_or(&text);
+            line.trim_start_matches("error: ").trim_end_matches('.').to_owned()
         }
+    };
+    let (wrong, own_hint) = match wrong.split_once("; hint: ") {
+        Some((wrong, hint)) => (wrong.to_owned(), Some(hint.to_owned())),
+        None => (wrong, None),
     };
     let suggested = context(error, ContextKind::SuggestedSubcommand)
         .or_else(|| context(error, ContextKind::SuggestedArg));
-    let hint = match suggested {
-        Some(suggested) => format!("did you mean `{suggested}`?"),
-        None => match command(typed) {
-            Some(command) => format!("`supercargo {command} --help` describes its options, with examples"),
-            None => {
-                "`supercargo --help` lists the commands, `supercargo help COMMAND` describes one".to_owned()
-            }
-        },
+    let values = contexts(error, ContextKind::ValidValue);
+    let hint = match (suggested, own_hint, command(typed)) {
+        (Some(suggested), _, _) => format!("did you mean `{suggested}`?"),
+        (None, Some(hint), _) => hint,
+        (None, None, _) if !values.is_empty() => format!("choose one of {}", values.join(", ")),
+        (None, None, Some(command)) => {
+            format!("`supercargo {command} --help` describes its options, with examples")
+        }
+        (None, None, None) => {
+            "`supercargo --help` lists the commands, `supercargo help COMMAND` describes one".to_owned()
+        }
     };
     Failure::Usage { wrong, hint }
 }
@@ -99,12 +128,16 @@ fn command(typed: impl IntoIterator<Item = OsString>) -> Option<String> {
     typed.into_iter().filter_map(|word| word.into_string().ok()).find(is_command)
 }
 
-fn context(error: &clap::Error, kind: ContextKind) -> Option<String> {
-    match error.get(kind)? {
-        ContextValue::String(text) => Some(text.clone()),
-        ContextValue::Strings(texts) => texts.first().cloned(),
-        _ => None,
+fn contexts(error: &clap::Error, kind: ContextKind) -> Vec<String> {
+    match error.get(kind) {
+        Some(ContextValue::String(text)) => vec![text.clone()],
+        Some(ContextValue::Strings(texts)) => texts.clone(),
+        _ => Vec::new(),
     }
+}
+
+fn context(error: &clap::Error, kind: ContextKind) -> Option<String> {
+    contexts(error, kind).into_iter().next()
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
     finish(file, &temporary, text, |temporary| fs::rename(temporary, path)).map(drop)
 }
 
-/// Takes from everybody but the owner what they may do with a file.
+/// Makes a file accessible to its owner only.
 pub(crate) fn restrict(path: &Path) -> io::Result<()> {
     let mode = fs::metadata(path)?.permissions().mode();
     if mode & 0o077 == 0 {
@@ -88,7 +88,7 @@ fn replace(path: &Path, text: &str) -> Result<Vec<File>, NotHeld> {
     Ok([Some(file), before].into_iter().flatten().collect())
 }
 
-/// Some file systems have no locks, and there nobody holds anything.
+/// Some file systems have no locks; files on them count as not locked.
 fn lock(file: &File) -> Result<(), NotHeld> {
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => Err(NotHeld::Taken),
@@ -102,7 +102,7 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     Ok(path.metadata().is_ok_and(|there| (there.dev(), there.ino()) == (file.dev(), file.ino())))
 }
 
-/// An empty file beside the one that is meant, of a name that nobody else has.
+/// An empty file in the same directory, with a unique name.
 fn temporary(path: &Path) -> io::Result<(File, PathBuf)> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.tmp", uuid::Uuid::new_v4().simple()));

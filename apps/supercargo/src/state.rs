@@ -37,24 +37,24 @@ use crate::reach;
 /// Where the state of a cluster comes from.
 #[derive(Args, Debug)]
 pub(crate) struct Source {
-    /// The kubeconfig of the cluster; without it $KUBECONFIG, ~/.kube/config, or the pod's service account
+    /// Kubeconfig file; if not set, $KUBECONFIG, ~/.kube/config or the service account of the pod
     #[arg(long, value_name = "FILE", conflicts_with = "state")]
     kubeconfig: Option<PathBuf>,
-    /// The context of the kubeconfig, if not its current one
+    /// Kubeconfig context; the current context if not set
     #[arg(long, value_name = "NAME", conflicts_with = "state")]
     context: Option<String>,
-    /// A saved state instead of a cluster: YAML or JSON as kubectl prints it; a folder stands for the files in it, and - for
-    /// stdin; may be given several times. Or a recording, or a folder of recordings, of a scheduler
+    /// Saved state to read instead of a cluster: a YAML or JSON file from kubectl, a folder of files, or - for stdin; can
+    /// be repeated. Or a recording of a scheduler, or a folder of recordings
     #[arg(long, value_name = "FILE")]
     state: Vec<PathBuf>,
-    /// When the state was saved, such as 2026-01-02T03:04:05Z, if deadlines are to be judged as of then and not as of now. Of a recording
-    /// it is the moment to be looked at, which is its end by default
+    /// Time at which the state was saved, such as 2026-01-02T03:04:05Z; deadlines are computed for that time. For a recording, the
+    /// time to look at; its end if not set
     #[arg(long, value_name = "TIME", requires = "state", value_parser = Timestamp::parse)]
     at: Option<Timestamp>,
-    /// The KubeSchedulerConfiguration of the scheduler
+    /// KubeSchedulerConfiguration file of the scheduler
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Features of the scheduler to turn on and off, such as A=true,B=false; those that objects use are on by default
+    /// Feature gates of the scheduler, such as A=true,B=false; gates that the objects use are on by default
     #[arg(long, value_name = "SETTING", default_value = "")]
     feature_gates: String,
 }
@@ -62,10 +62,10 @@ pub(crate) struct Source {
 /// The namespaces of which claims and pods are named.
 #[derive(Args, Debug)]
 pub(crate) struct Named {
-    /// Name claims and pods of this namespace only; devices of others are "in use"
+    /// Show names of claims and pods of this namespace only; other devices are "in use"
     #[arg(short, long, value_name = "NAMESPACE", conflicts_with = "all_namespaces")]
     namespace: Option<String>,
-    /// Name claims and pods of all namespaces that can be read, which is the default
+    /// Show names of claims and pods of all readable namespaces (default)
     #[arg(short = 'A', long)]
     all_namespaces: bool,
 }
@@ -88,8 +88,8 @@ pub(crate) struct Gathered {
 }
 
 impl Source {
-    /// Reads the state. Where the caller may not list all namespaces, this one is looked at besides others. What could not be read is
-    /// told to `complaints`.
+    /// Reads the state. If the caller may not list all namespaces, this one is read as well. Objects that
+    /// could not be read are reported to `complaints`.
     pub(crate) fn read(&self, namespace: Option<&str>, complaints: &mut dyn Write) -> Result<State, Failure> {
         if let Some(recording) = recorded::recording_of(&self.state)? {
             return self.recorded(recording, complaints);
@@ -141,7 +141,7 @@ impl Source {
         }
         if observation.changes.is_empty() {
             return Err(Failure::Failed {
-                wrong: "the saved state has no object that a scheduler looks at".to_owned(),
+                wrong: "the saved state has no nodes, pods or other objects that the scheduler uses".to_owned(),
                 hint: "save one with `kubectl get nodes,pods,resourceslices,resourceclaims,deviceclasses -A -o yaml`"
                     .to_owned(),
             });
@@ -181,10 +181,15 @@ impl State {
         self.uses.get(id).and_then(|used| used.since)
     }
 
+    /// The namespaces that have a claim of this name.
+    pub(crate) fn namespaces_of_claim(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.uses.keys().filter(move |known| &*known.name == name).map(|known| &*known.namespace)
+    }
+
     /// The claim of the namespace whose name is nearest.
     pub(crate) fn nearest_claim(&self, id: &ClaimId) -> Option<&str> {
         let known = self.uses.keys().filter(|known| known.namespace == id.namespace);
-        model::nearest::nearest(&id.name, known.map(|known| &*known.name))
+        model::nearest::near(&id.name, known.map(|known| &*known.name))
     }
 
     /// The namespace of objects that are named without one.

@@ -14,13 +14,13 @@ use tracing::{info, warn};
 /// What is over sooner than this is no outage: servers end connections at any time.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How long something is not told again.
+/// How long a repeated message is suppressed.
 const SILENCE: Duration = Duration::from_secs(600);
 
-/// How many things are remembered that were told.
+/// Number of messages that are remembered.
 const TOLD_MAX: usize = 256;
 
-/// What was told. Clones are the same.
+/// Messages that were reported. Clones share their state.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Troubles {
     reach: Reach,
@@ -33,13 +33,12 @@ impl Troubles {
         self.reach.clone()
     }
 
-    /// Whether there is an outage, so that what fails because of it need not be told.
+    /// Whether there is an outage, so that failures caused by it are not reported.
     pub(crate) fn is_outage(&self) -> bool {
         self.reach.is_away()
     }
 
-    /// Whether a trouble is to be told: one with the server that is no part of an outage, or any other, unless it was told a
-    /// while ago.
+    /// Whether a failure is to be reported: not if it is part of an outage, or was reported recently.
     pub(crate) fn is_news(&self, trouble: &str) -> bool {
         if self.is_outage() && trouble.contains("the API server") {
             return false;
@@ -63,11 +62,11 @@ impl Troubles {
     pub(crate) async fn log_outages(self) {
         let log = |outage| match outage {
             Outage::Begun { why } => {
-                warn!(error = why, "the API server does not answer; requests are repeated until it does");
+                warn!(error = why, "the API server is unavailable; retrying");
             }
             Outage::Over { lasted } => {
                 let lasted = format!("{:.1}s", lasted.as_secs_f64());
-                info!(lasted, "the API server answers again");
+                info!(lasted, "the API server is available again");
             }
         };
         self.reach.follow(PATIENCE, log).await;

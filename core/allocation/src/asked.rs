@@ -90,7 +90,7 @@ mod tests {
     fn a_claim_that_is_not_made_yet_has_no_name() {
         let id = ClaimId { namespace: "ns".into(), name: "c".into() };
         let said = |claim| AllocationError::ClassUnnamed { claim, request: "r".into() }.to_string();
-        assert_eq!(said(Asker::Claim(id)), "claim ns/c, request r: it names no device class");
-        assert_eq!(said(Asker::ExtendedResources), "a claim, request r: it names no device class");
+        assert_eq!(said(Asker::Claim(id)), "claim ns/c, request r: it has no deviceClassName");
+        assert_eq!(said(Asker::ExtendedResources), "a claim, request r: it has no deviceClassName");
     }
 }

@@ -17,7 +17,7 @@ pub enum CapacityFault {
     NotRepresentable(String),
     /// It is below zero.
     #[error(
-        "the amount taken would be {0}, which is below zero; hint: mend the slice's policy or the request"
+        "the amount taken would be {0}, which is below zero; hint: correct the slice's policy or the request"
     )]
     Negative(String),
 }

@@ -78,7 +78,7 @@ pub enum AllocationError {
         expected: i64,
     },
     /// All devices are asked for, and a pool contradicts itself.
-    #[error("{claim}, request {request}: it asks for all devices, but {pool} contradicts itself: {reason}")]
+    #[error("{claim}, request {request}: it asks for all devices, but {pool} is invalid: {reason}")]
     AllOfContradictory {
         /// The claim.
         claim: Asker,
@@ -102,7 +102,7 @@ pub enum AllocationError {
         device: Box<DeviceId>,
     },
     /// A request names no class.
-    #[error("{claim}, request {request}: it names no device class")]
+    #[error("{claim}, request {request}: it has no deviceClassName")]
     ClassUnnamed {
         /// The claim.
         claim: Asker,
@@ -110,7 +110,7 @@ pub enum AllocationError {
         request: Arc<str>,
     },
     /// The class is not there.
-    #[error("{claim}, request {request}: there is no device class {class}")]
+    #[error("{claim}, request {request}: DeviceClass {class} does not exist")]
     ClassUnknown {
         /// The claim.
         claim: Asker,
@@ -158,7 +158,7 @@ pub enum AllocationError {
         fault: Box<ExpressionFault>,
     },
     /// A constraint is of a kind that we do not know.
-    #[error("{claim}, constraint {index}: it says nothing that is known")]
+    #[error("{claim}, constraint {index}: its type is unknown")]
     ConstraintEmpty {
         /// The claim.
         claim: Asker,

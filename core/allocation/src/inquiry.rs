@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(
             refusal.to_string(),
             "claim default/claim-0, request r10: wants 1 device of class gpu, can have 0: 5 published for the node, \
-             0 with enough capacity left by other shares"
+             0 with enough remaining capacity"
         );
     }
 }

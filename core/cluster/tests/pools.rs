@@ -263,7 +263,7 @@ fn what_a_device_says_about_nodes_counts_only_if_the_slice_leaves_it_to_devices(
 #[test]
 fn nodes_that_are_picked_in_a_way_that_nobody_knows_are_an_error() {
     let unknown = || zone(Operator::Unknown("Like".into()), "a");
-    let expected = "the requirement on zone cannot be judged: its operator is not known";
+    let expected = "the requirement on zone is invalid: its operator is not known";
     let per_device = slice("a").reach(Reach::PerDevice).with(reached("x", unknown()));
     for slices in [vec![slice("a").reach(unknown())], vec![slice("b"), per_device]] {
         assert_eq!(pools(slices, Gates::all_on()).map(|pools| pools.len()), Err(expected.to_owned()));

@@ -102,7 +102,7 @@ impl fmt::Display for Kept {
             Kept::Deleting => "it is being deleted",
             Kept::InUse => "it is in use",
             Kept::BeingReserved => "it is being reserved for another pod",
-            Kept::ForItsNode => "its pod is tried again on the node where they are",
+            Kept::ForItsNode => "its pod is rescheduled on the node of its devices",
             Kept::OfDriver => "a driver's controller allocated it",
             Kept::OfOurs => "the scheduler allocated it",
         })

@@ -44,7 +44,7 @@ impl fmt::Display for WaitingPod {
     fn fmt(&self, out: Out<'_, '_>) -> fmt::Result {
         match self {
             WaitingPod::Fits { pod, node } => {
-                writeln!(out, "pod {pod} fits on node {node}; it is in the scheduling queue")
+                writeln!(out, "pod {pod} fits on node {node}; it is queued to be scheduled")
             }
             WaitingPod::AwaitsDrivers { pod, wait } => {
                 writeln!(out, "{wait}\npod {pod} waits: {}", WAITING_FOR_RESOURCE_DRIVER.name)
@@ -52,7 +52,7 @@ impl fmt::Display for WaitingPod {
             WaitingPod::Undecided { pod } => {
                 writeln!(
                     out,
-                    "pod {pod} waits; the bound of the explanation was met before it was decided where it fits"
+                    "pod {pod} waits; the search limit was reached before a node was found or excluded"
                 )
             }
             WaitingPod::Refused(refused) => refused.fmt(out),
@@ -152,7 +152,7 @@ fn write_holders(out: Out<'_, '_>, holders: &[DeviceHolder]) -> fmt::Result {
                 format!("held by {} of {}", words::claim(claim), words::pods(users))
             }
             HolderName::Pod(pod) => format!("held for {}", words::pod(pod)),
-            HolderName::Failed => "not tried again: it failed for the pod before".to_owned(),
+            HolderName::Failed => "excluded: binding with it failed for this pod before".to_owned(),
         };
         told.push(&one.holder);
         let same = holders.iter().filter(|other| other.holder == one.holder);
@@ -170,7 +170,7 @@ fn write_nearest(out: Out<'_, '_>, nearest: &NearestNode) -> fmt::Result {
         DeviceLack::None | DeviceLack::NotAsked => None,
         DeviceLack::Lacking { reason, nearest, .. } => Some(match nearest.as_deref() {
             Some(Nearest::Refused { refusal, .. }) if refusal.nearest.is_some() => {
-                let miss = refusal.nearest.as_ref().expect("it was just looked at");
+                let miss = refusal.nearest.as_ref().expect("it was evaluated in this attempt");
                 let wanted = words::number(miss.wanted, "device");
                 format!("{} of {wanted} for request {} of {}", miss.found, miss.request, miss.claim)
             }
@@ -195,7 +195,7 @@ pub(crate) fn write_conflict(out: Out<'_, '_>, conflict: &Conflict, subject: &st
         (Extent::Bounded, _) => {
             writeln!(
                 out,
-                "\nconstraints that conflict; the bound of the explanation was met, fewer may do so too:"
+                "\nconstraints that conflict; the search limit was reached, so a smaller set may exist:"
             )?;
         }
     }
@@ -209,7 +209,7 @@ pub(crate) fn write_remedies(
     (subject, pods): (&str, &str),
 ) -> fmt::Result {
     if !remedies.remedies.is_empty() {
-        writeln!(out, "\nany one of these changes would help; each was tried:")?;
+        writeln!(out, "\neach of these changes alone would help, as trials have shown:")?;
     }
     for remedy in &remedies.remedies {
         let edits: Vec<String> = remedy.edits.iter().map(|edit| words::edit(edit, pods)).collect();
@@ -217,7 +217,7 @@ pub(crate) fn write_remedies(
     }
     match remedies.extent {
         Extent::Bounded if !remedies.remedies.is_empty() => {
-            writeln!(out, "  the bound of the explanation was met: other changes may help too")
+            writeln!(out, "  the search limit was reached: other changes may help too")
         }
         _ => Ok(()),
     }

@@ -39,7 +39,7 @@ impl fmt::Display for Explanation {
             Explanation::Claim(claim) => claim.fmt(out),
             Explanation::Group(group) => group.fmt(out),
             Explanation::Workload(id, groups) if groups.is_empty() => {
-                writeln!(out, "workload {}/{} is not known", id.namespace, id.name)
+                writeln!(out, "workload {}/{} not found", id.namespace, id.name)
             }
             Explanation::Workload(_, groups) => groups.iter().enumerate().try_for_each(|(at, group)| {
                 if at > 0 {
@@ -54,9 +54,9 @@ impl fmt::Display for Explanation {
 impl fmt::Display for GroupExplanation {
     fn fmt(&self, out: Out<'_, '_>) -> fmt::Result {
         match self {
-            GroupExplanation::NotFound(group) => writeln!(out, "group {group} is not known"),
+            GroupExplanation::NotFound(group) => writeln!(out, "group {group} not found"),
             GroupExplanation::NoneWait { group, placed } => {
-                writeln!(out, "no pod of group {group} waits; {} of it on nodes", is_or_are(*placed))
+                writeln!(out, "no pod of group {group} waits; {} on nodes", is_or_are(*placed))
             }
             GroupExplanation::TooFew { group, waiting, needed: Some(needed) } => writeln!(
                 out,
@@ -69,13 +69,13 @@ impl fmt::Display for GroupExplanation {
                 words::number(*waiting, "waiting pod")
             ),
             GroupExplanation::Fits { group, places } => {
-                writeln!(out, "group {group} fits; it is in the scheduling queue")?;
+                writeln!(out, "group {group} fits; it is queued to be scheduled")?;
                 places.iter().try_for_each(|(pod, node)| writeln!(out, "  {pod} on node {node}"))
             }
             GroupExplanation::Refused(refused) => refused.fmt(out),
             GroupExplanation::Undecided(group) => writeln!(
                 out,
-                "group {group} waits; the bound of the explanation was met before it was decided where it fits"
+                "group {group} waits; the search limit was reached before a node was found or excluded"
             ),
         }
     }
@@ -112,11 +112,11 @@ impl fmt::Display for RefusedGroup {
                 DomainName::Cluster => "the cluster",
                 DomainName::Part(name) => name,
             };
-            writeln!(out, "  {domain} has room for {} of {} pods", room.room_for, room.wanted)?;
+            writeln!(out, "  {domain} fits {} of {} pods", room.room_for, room.wanted)?;
         }
         write_attempt(out, &self.seated)?;
         if let Some(next) = self.next.as_ref().filter(|_| !self.groups.is_empty()) {
-            let then = if self.seated.is_empty() { "" } else { " beside these" };
+            let then = if self.seated.is_empty() { "" } else { " in addition to these" };
             writeln!(out, "\nnodes for pod {next}{then}:")?;
             self.groups.iter().try_for_each(|group| write_group(out, group))?;
         }
@@ -155,7 +155,7 @@ fn write_attempt(out: Out<'_, '_>, seated: &[(Arc<str>, NodeName)]) -> fmt::Resu
 impl fmt::Display for ClaimExplanation {
     fn fmt(&self, out: Out<'_, '_>) -> fmt::Result {
         match self {
-            ClaimExplanation::NotFound(claim) => writeln!(out, "claim {claim} is not known"),
+            ClaimExplanation::NotFound(claim) => writeln!(out, "claim {claim} not found"),
             ClaimExplanation::Found(found) => found.fmt(out),
         }
     }
@@ -166,16 +166,23 @@ impl fmt::Display for FoundClaim {
         write!(out, "claim {} ", self.claim)?;
         match &self.standing {
             ClaimStanding::AwaitsPod if self.waiting.is_empty() => {
-                writeln!(out, "has no devices: no pod names it, and devices are allocated for a pod")?;
+                writeln!(out, "has no devices: no pod uses the claim")?;
             }
             ClaimStanding::AwaitsPod => {
-                writeln!(out, "has no devices: they are allocated once a pod that names it fits on a node")?;
+                writeln!(
+                    out,
+                    "has no devices: they are allocated when a pod that uses the claim fits on a node"
+                )?;
             }
             ClaimStanding::AwaitsClasses(classes) => {
                 writeln!(out, "has no devices: DeviceClass {} does not exist", words::list(classes))?;
             }
             ClaimStanding::AwaitsDrivers(controllers) => {
-                writeln!(out, "has no devices: controller {} is to allocate them", words::list(controllers))?;
+                writeln!(
+                    out,
+                    "has no devices: waiting for controller {} to allocate them",
+                    words::list(controllers)
+                )?;
             }
             ClaimStanding::BeingAllocated => {
                 writeln!(out, "is being allocated: the write is not confirmed yet")?
@@ -209,7 +216,7 @@ impl fmt::Display for FoundClaim {
             writeln!(out, "  no pod uses it")?;
         }
         if !self.waiting.is_empty() {
-            writeln!(out, "  named by {} without a node", words::pods(&self.waiting))?;
+            writeln!(out, "  used by {}, not scheduled yet", words::pods(&self.waiting))?;
         }
         Ok(())
     }
@@ -220,18 +227,18 @@ impl fmt::Display for PlacedPod {
         if let Some(pending) = &self.pending {
             writeln!(out, "{pending}\npod {} waits: {}", self.pod, BINDING_CONDITIONS_PENDING.name)?;
         }
-        let state = if self.on_its_way { "is on its way to" } else { "is on" };
+        let state = if self.on_its_way { "is being bound to" } else { "is on" };
         write!(out, "pod {} {state} node {}", self.pod, self.node)?;
         match &self.now {
-            NowPlaced::Here => writeln!(out, "; it would be placed there again")?,
-            NowPlaced::There(node) => writeln!(out, "; it would be placed on node {node} now")?,
-            NowPlaced::Nowhere => writeln!(out, "; it would be placed nowhere now")?,
+            NowPlaced::Here => writeln!(out, "; a new attempt would choose the same node")?,
+            NowPlaced::There(node) => writeln!(out, "; a new attempt would choose node {node}")?,
+            NowPlaced::Nowhere => writeln!(out, "; a new attempt would find no node")?,
             NowPlaced::Unknown => writeln!(out)?,
         }
         let Some(scores) = &self.scores else { return Ok(()) };
         writeln!(
             out,
-            "\nscores as if it were not placed, of each plugin before its weight ({}):",
+            "\nscores of a new attempt, by plugin, before weights ({}):",
             words::number(self.candidates, "candidate")
         )?;
         let parts = scores.scores.iter().map(|(kind, score)| format!("{} {score}", kind.name()));

@@ -94,7 +94,7 @@ pub(crate) fn rule(rule: &NodeRefusal) -> String {
             let value = if taint.value.is_empty() { String::new() } else { format!("={}", taint.value) };
             format!("the pod does not tolerate taint {}{value}:{}", taint.key, taint.effect.name())
         }
-        NodeRefusal::NotNamed => "the pod's node affinity names other nodes".to_owned(),
+        NodeRefusal::NotNamed => "the pod's node affinity excludes the node".to_owned(),
         NodeRefusal::NamesConflict => {
             "the terms of the pod's node affinity name no node in common".to_owned()
         }
@@ -112,7 +112,7 @@ pub(crate) fn rule(rule: &NodeRefusal) -> String {
         NodeRefusal::Skewed { key, here, least, max_skew } => format!(
             "its {key} would have {here} matching pods, while another has {least}, and maxSkew is {max_skew}"
         ),
-        NodeRefusal::NotNear => "no pod is there that the pod's pod affinity requires".to_owned(),
+        NodeRefusal::NotNear => "no pod matches the pod's required pod affinity".to_owned(),
         NodeRefusal::NotApart { key } => {
             format!("the pod's anti-affinity excludes a pod in the same {key}")
         }
@@ -123,7 +123,7 @@ pub(crate) fn rule(rule: &NodeRefusal) -> String {
             "another pod uses a PersistentVolumeClaim with access mode ReadWriteOncePod".to_owned()
         }
         NodeRefusal::TooManyVolumes { driver, count, max } => {
-            format!("it would have {count} volumes of driver {driver}, and can attach {max}")
+            format!("it would have {count} volumes of driver {driver}; the limit is {max}")
         }
         NodeRefusal::Feature { feature } => format!("the node does not declare feature {feature}"),
         NodeRefusal::DiskInUse
@@ -138,7 +138,7 @@ fn shortage(short: &Shortage) -> String {
     let Shortage { of, requested, used, capacity } = short;
     let free = (capacity - used).max(0);
     match of {
-        ResourceName::Pods => format!("it has {used} pods, the most that it may have"),
+        ResourceName::Pods => format!("it has {used} pods, which is its limit"),
         of => format!(
             "the pod requests {} {}, {} of {} are free",
             amount(of, *requested),
@@ -157,8 +157,8 @@ pub(crate) fn constraint(constraint: &Constraint) -> String {
         Constraint::AddedAffinity => "the node affinity that the scheduler's configuration adds".to_owned(),
         Constraint::Taint { key, effect } => format!("taint {key}:{effect}, which the pod does not tolerate"),
         Constraint::Cordon => "nodes that are cordoned".to_owned(),
-        Constraint::Feature(feature) => format!("feature {feature}, which the node has to declare"),
-        Constraint::Resource(ResourceName::Pods) => "the number of pods that a node may have".to_owned(),
+        Constraint::Feature(feature) => format!("feature {feature}, which the node must declare"),
+        Constraint::Resource(ResourceName::Pods) => "the maximum number of pods of a node".to_owned(),
         Constraint::Resource(name) => format!("the pod's request for {}", resource(name)),
         Constraint::HostPort(port) => format!("host port {}/{}", port.port, port.protocol),
         Constraint::Spread { key, .. } => format!("the pod's topology spread constraint over {key}"),
@@ -169,7 +169,7 @@ pub(crate) fn constraint(constraint: &Constraint) -> String {
         Constraint::ExistingAntiAffinity => "the pod anti-affinity of running pods".to_owned(),
         Constraint::Volume(name) => format!("PersistentVolumeClaim {name}"),
         Constraint::Disks => "disks that the pod mounts directly".to_owned(),
-        Constraint::Nominations => "room that is kept for nominated pods".to_owned(),
+        Constraint::Nominations => "resources reserved for nominated pods".to_owned(),
         Constraint::Claim(claim) => entry(claim),
         Constraint::Count { claim, request, count } => match count {
             Some(count) => {
@@ -234,7 +234,7 @@ pub(crate) fn edit(edit: &Edit, pods: &str) -> String {
         Edit::AddDevices { like, node, count } => {
             format!("node {node} has {count} more device{} like {like}", if *count == 1 { "" } else { "s" })
         }
-        Edit::AddNode { like } => format!("there is another node like {like}, without pods"),
+        Edit::AddNode { like } => format!("a node like {like} is added"),
     }
 }
 

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use model::nearest::nearest;
+use model::nearest::near;
 use thiserror::Error;
 
 use crate::{FeatureStage, Gate, Gates, Preset};
@@ -26,15 +26,15 @@ const RETIRED: [(&str, &str); 3] = [
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum GateError {
     /// No gate has this name.
-    #[error("unknown feature gate {name}; hint: the nearest known gate is {nearest}")]
+    #[error("unknown feature gate {name}; hint: {}", advice(*nearest))]
     Unknown {
         /// The name as written.
         name: String,
-        /// The known name with the least edits to it.
-        nearest: &'static str,
+        /// The known name that is near, if one is.
+        nearest: Option<&'static str>,
     },
     /// The gate existed once.
-    #[error("feature gate {name} no longer exists; hint: leave it out, {instead}")]
+    #[error("feature gate {name} no longer exists; hint: remove it, {instead}")]
     Retired {
         /// The name.
         name: &'static str,
@@ -58,7 +58,7 @@ pub enum GateError {
         name: String,
     },
     /// The gate cannot be changed.
-    #[error("feature gate {gate} cannot be turned off; hint: leave it out, it is locked on")]
+    #[error("feature gate {gate} cannot be turned off; hint: remove it, the gate is locked on")]
     Locked {
         /// The gate.
         gate: Gate,
@@ -75,6 +75,13 @@ pub enum GateError {
         /// What it needs and what is off.
         missing: Vec<Gate>,
     },
+}
+
+fn advice(nearest: Option<&str>) -> String {
+    match nearest {
+        Some(nearest) => format!("the nearest known gate is {nearest}"),
+        None => "`supercargo features` lists the gates".to_owned(),
+    }
 }
 
 fn names(gates: &[Gate], after: &str) -> String {
@@ -196,5 +203,5 @@ fn unknown(name: &str) -> GateError {
         return GateError::Retired { name, instead };
     }
     let known = Gate::ALL.iter().map(|gate| gate.name()).chain([ALL_ALPHA, ALL_BETA]);
-    GateError::Unknown { name: name.to_owned(), nearest: nearest(name, known).unwrap_or(ALL_ALPHA) }
+    GateError::Unknown { name: name.to_owned(), nearest: near(name, known) }
 }

@@ -112,13 +112,13 @@ macro_rules! gates {
 
 gates! {
     DynamicResourceAllocation: Ga, LockedOn, [],
-        "devices are claimed through resource.k8s.io and chosen by the scheduler";
+        "pods claim devices through resource.k8s.io, and the scheduler allocates them";
     DRAAdminAccess: Ga, LockedOn, [DynamicResourceAllocation],
         "a claim in an admin namespace may look at devices that others use";
     DRAConsumableCapacity: Beta, On, [DynamicResourceAllocation],
         "a device may be shared by claims that each consume a part of its capacity";
     DRAControlPlaneController: Alpha, Off, [DynamicResourceAllocation],
-        "a driver's own controller may allocate claims, by way of PodSchedulingContext; only in Supercargo";
+        "a driver's controller may allocate claims, using PodSchedulingContext; only in Supercargo";
     DRADerivedAttributes: Alpha, Off, [DynamicResourceAllocation],
         "a request may compute attributes of devices for its constraints";
     DRADeviceBindingConditions: Beta, On, [DynamicResourceAllocation, DRAResourceClaimDeviceStatus],
@@ -136,9 +136,9 @@ gates! {
     DRAListTypeAttributes: Alpha, Off, [DynamicResourceAllocation],
         "a device attribute may be a list of values";
     DRANodeAllocatableResources: Alpha, Off, [DynamicResourceAllocation],
-        "devices may account for a node's own cpu, memory and the like";
+        "devices may account for cpu, memory and other resources of their node";
     DRAOptionalNodeOperations: Alpha, Off, [DynamicResourceAllocation, NodeDeclaredFeatures],
-        "a device may do without preparation on the node";
+        "a device may need no preparation on the node";
     DRAPartitionableDevices: Beta, On, [DynamicResourceAllocation],
         "devices of a pool may draw on shared counters, so that a whole and its parts exclude each other";
     DRAPartitionableDevicesType: Alpha, Off, [DynamicResourceAllocation, DRAPartitionableDevices, DRAResourcePoolStatus],

@@ -8,13 +8,13 @@ use thiserror::Error;
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum NotADuration {
     /// There is no number where one must be.
-    #[error("must be a length of time such as 90s or 1h30m")]
+    #[error("must be a duration such as 90s or 1h30m")]
     Number,
     /// The unit is missing or not known.
     #[error("each number needs a unit: ns, us, ms, s, m or h")]
     Unit,
     /// It is longer than can be counted.
-    #[error("is longer than can be counted")]
+    #[error("is too long")]
     TooLong,
 }
 

@@ -153,7 +153,7 @@ impl Operator {
 
 /// A requirement that cannot be judged.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, thiserror::Error)]
-#[error("the requirement on {key} cannot be judged: {reason}")]
+#[error("the requirement on {key} is invalid: {reason}")]
 pub struct BadRequirement {
     /// The label or field.
     pub key: Arc<str>,

@@ -15,7 +15,7 @@ pub struct Timestamp {
 
 /// The text is no moment as RFC 3339 writes it.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("{0:?} is no time such as 2026-01-02T03:04:05Z")]
+#[error("{0:?} is not a time such as 2026-01-02T03:04:05Z")]
 pub struct NotATime(String);
 
 impl Timestamp {

@@ -119,18 +119,18 @@ impl<W: fmt::Display> fmt::Display for Refusal<W> {
         let Some(nearest) = nearest else {
             return write!(out, "there is no domain for {wanted} {members}");
         };
+        let fail = if *wanted == 1 { "does not fit" } else { "do not fit" };
         match (&nearest.domain, domains) {
-            (DomainName::Cluster, _) => write!(out, "there is no room for {wanted} {members} at once: ")?,
-            (DomainName::Part(name), 1) => {
-                write!(out, "{name} has no room for {wanted} {members} at once: ")?;
-            }
+            (DomainName::Cluster, _) => write!(out, "{wanted} {members} {fail} at once: ")?,
+            (DomainName::Part(name), 1) => write!(out, "{wanted} {members} {fail} in {name} at once: ")?,
             (DomainName::Part(name), domains) => {
-                write!(out, "none of {domains} domains has room for {wanted} {members} at once; ")?;
+                let fit = if *wanted == 1 { "fits" } else { "fit" };
+                write!(out, "{wanted} {members} {fit} in none of {domains} domains at once; ")?;
                 write!(out, "{name} comes closest: ")?;
             }
         }
         let Shortfall { room_for, lack, .. } = nearest;
-        write!(out, "room for {room_for} of {wanted}")?;
+        write!(out, "{room_for} of {wanted} fit")?;
         match lack {
             Lack::Amount { axis, needed, free } => {
                 let (needed, free) = (axis.told(*needed), axis.told(*free));

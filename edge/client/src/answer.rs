@@ -38,7 +38,7 @@ pub enum Answer<T> {
 pub enum Unavailable {
     /// No connection could be made, so nothing happened.
     #[error(
-        "cannot reach the API server {server}: {why}; hint: see that it runs and that the address is right"
+        "cannot reach the API server {server}: {why}; hint: check that it runs and that the address is correct"
     )]
     Unreachable {
         /// The server.
@@ -47,7 +47,7 @@ pub enum Unavailable {
         why: String,
     },
     /// The connection broke before the answer was complete. Whether the request was carried out is not known.
-    #[error("lost the API server {server}: {why}")]
+    #[error("lost the connection to the API server {server}: {why}")]
     Broken {
         /// The server.
         server: String,
@@ -184,7 +184,7 @@ impl Status {
             if self.message.is_empty() { format!("the API server answered {code}") } else { self.message };
         match code {
             401 => Answer::Forbidden(format!(
-                "the API server does not know us: {message}; hint: see that the token or the certificate is current"
+                "the API server rejected the credentials: {message}; hint: check that the token or certificate is valid"
             )),
             403 => Answer::Forbidden(message),
             404 => Answer::NotFound(message),

@@ -26,7 +26,8 @@ use crate::connection::{Connection, Options};
 #[derive(Debug, Error)]
 pub enum ConnectError {
     /// The file cannot be read or is not a kubeconfig.
-    #[error("cannot use the kubeconfig {}: {source}; hint: name another file, or see `kubectl config view --kubeconfig {}`", path.display(), path.display())]
+    #[error("cannot use the kubeconfig {}: {source}; hint: choose another file, or check it with `kubectl config \
+        view --kubeconfig {}`", path.display(), path.display())]
     Kubeconfig {
         /// The file.
         path: PathBuf,
@@ -35,22 +36,22 @@ pub enum ConnectError {
         source: Box<KubeconfigError>,
     },
     /// The file names no such context.
-    #[error("the kubeconfig {} has no context {context:?}; hint: choose one of {known}", path.display())]
+    #[error("the kubeconfig {} has no context {context:?}; hint: {advice}", path.display())]
     NoContext {
         /// The file.
         path: PathBuf,
         /// The context that was asked for.
         context: String,
-        /// The contexts that there are.
-        known: String,
+        /// What to do about it.
+        advice: String,
     },
     /// We do not run in a pod, or the pod has no service account.
     #[error(
-        "cannot connect from within a cluster: {0}; hint: run in a pod with a service account, or name a kubeconfig"
+        "cannot use the service account of the pod: {0}; hint: run in a pod with a service account, or set --kubeconfig"
     )]
     InCluster(#[source] Box<InClusterError>),
     /// The address is none.
-    #[error("{server:?} is no address of an API server: {why}; hint: write it as https://host:port")]
+    #[error("{server:?} is not the URL of an API server: {why}; hint: write it as https://host:port")]
     Address {
         /// What was given.
         server: String,
@@ -66,9 +67,7 @@ pub enum ConnectError {
         why: String,
     },
     /// The credentials cannot be used.
-    #[error(
-        "cannot use the credentials for {server}: {source}; hint: see the user's entry in the kubeconfig"
-    )]
+    #[error("cannot use the credentials for {server}: {source}; hint: check the user in the kubeconfig")]
     Credentials {
         /// The server.
         server: String,
@@ -77,7 +76,7 @@ pub enum ConnectError {
         source: Box<kube::Error>,
     },
     /// The name of the program is no header.
-    #[error("{0:?} cannot be sent as the name of this program; hint: keep to letters, digits, / and -")]
+    #[error("{0:?} cannot be sent as the name of this program; hint: use letters, digits, / and - only")]
     UserAgent(String),
 }
 
@@ -100,9 +99,12 @@ impl Connection {
         let wanted = context.map(str::to_owned).or_else(|| kubeconfig.current_context.clone());
         let names: Vec<&str> = kubeconfig.contexts.iter().map(|named| &*named.name).collect();
         if let Some(context) = wanted.filter(|wanted| !wanted.is_empty() && !names.contains(&&**wanted)) {
-            let known =
-                if names.is_empty() { "none; the file has no contexts".to_owned() } else { names.join(", ") };
-            return Err(ConnectError::NoContext { path: path.to_owned(), context, known });
+            let advice = match &names[..] {
+                [] => "the file has no contexts; choose another file".to_owned(),
+                [only] => format!("use the context {only}"),
+                names => format!("choose one of {}", names.join(", ")),
+            };
+            return Err(ConnectError::NoContext { path: path.to_owned(), context, advice });
         }
         let chosen =
             KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
@@ -132,7 +134,7 @@ impl Connection {
         let address = |why: String| ConnectError::Address { server: server.to_owned(), why };
         let uri: hyper::Uri = server.parse().map_err(|error| address(format!("{error}")))?;
         if !matches!(uri.scheme_str(), Some("http" | "https")) {
-            return Err(address("it begins with neither https:// nor http://".to_owned()));
+            return Err(address("it must begin with https:// or http://".to_owned()));
         }
         let mut config = Config::new(uri);
         if let Some(pem) = authority_pem {

@@ -11,7 +11,7 @@ use thiserror::Error;
 
 /// An amount that cannot be read.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("{text:?} is no quantity: {why}; hint: write it as 80Gi or 500m")]
+#[error("{text:?} is not a quantity: {why}; hint: write it as 80Gi or 500m")]
 pub struct NotAQuantity {
     text: String,
     why: String,

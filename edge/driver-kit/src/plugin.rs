@@ -45,7 +45,7 @@ use turnstile::Turnstile;
 pub enum StartError {
     /// The driver's name is none.
     #[error(
-        "{driver:?} is no name of a driver: {why}; hint: use a DNS name of yours, such as gpu.example.com"
+        "{driver:?} is not a valid driver name: {why}; hint: use a DNS name that you own, such as gpu.example.com"
     )]
     DriverName {
         /// The name.
@@ -55,7 +55,7 @@ pub enum StartError {
     },
     /// The node's name is none.
     #[error(
-        "{node:?} is no name of a node; hint: take it from spec.nodeName of the pod, by the downward API"
+        "{node:?} is not a valid node name; hint: read it from spec.nodeName of the pod with the downward API"
     )]
     NodeName {
         /// The name.
@@ -65,7 +65,7 @@ pub enum StartError {
     #[error(transparent)]
     SocketPath(#[from] SocketPathTooLong),
     /// A socket cannot be made.
-    #[error("cannot listen on {}: {source}; hint: see that the directory is there and that you may write to it", socket.display())]
+    #[error("cannot listen on {}: {source}; hint: check that the directory exists and is writable", socket.display())]
     Listen {
         /// The socket.
         socket: PathBuf,

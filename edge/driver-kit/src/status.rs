@@ -65,7 +65,7 @@ impl DeviceState {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ReportError {
     /// The claim is gone, or another has its name.
-    #[error("claim {0} is gone")]
+    #[error("claim {0} was deleted")]
     Gone(ClaimReference),
     /// The state itself is wrong.
     #[error("device {pool}/{device}: {what}")]
@@ -184,12 +184,12 @@ fn check(state: &DeviceState) -> Result<(), ReportError> {
         Err(ReportError::BadState { pool: state.pool.clone(), device: state.device.clone(), what })
     };
     if state.conditions.len() > CONDITIONS_MAX {
-        return bad(format!("has {} conditions, and may have {CONDITIONS_MAX}", state.conditions.len()));
+        return bad(format!("has {} conditions; the limit is {CONDITIONS_MAX}", state.conditions.len()));
     }
     match &state.own_words {
-        Some(words) if !words.is_object() => bad("what the driver says must be a JSON object".to_owned()),
+        Some(words) if !words.is_object() => bad("the driver's data must be a JSON object".to_owned()),
         Some(words) if words.to_string().len() > OWN_WORDS_BYTES_MAX => {
-            bad(format!("what the driver says has more than {OWN_WORDS_BYTES_MAX} bytes"))
+            bad(format!("the driver's data has more than {OWN_WORDS_BYTES_MAX} bytes"))
         }
         _ => Ok(()),
     }

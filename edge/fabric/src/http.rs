@@ -37,7 +37,7 @@ pub struct Address {
 
 /// An address that cannot be used.
 #[derive(Debug, Error)]
-#[error("cannot use {url:?} as the address of a fabric's manager: {why}")]
+#[error("cannot use {url:?} as the URL of a fabric manager: {why}")]
 pub struct BadAddress {
     url: String,
     why: String,
@@ -51,14 +51,22 @@ impl Address {
     pub fn parse(url: &str, token: Option<String>, authority_pem: Option<&[u8]>) -> Result<Self, BadAddress> {
         let bad = |why: String| BadAddress { url: url.to_owned(), why };
         let uri: Uri = url.parse().map_err(|error| bad(format!("{error}")))?;
-        let host = uri.host().ok_or_else(|| bad("it names no host".to_owned()))?.to_owned();
+        let host = uri
+            .host()
+            .ok_or_else(|| bad("it has no host name; hint: write it as http://127.0.0.1:8008".to_owned()))?
+            .to_owned();
         let (tls, port) = match (uri.scheme_str(), authority_pem) {
             (Some("http"), _) => (None, 80),
             (Some("https"), Some(pem)) => (Some(connector(pem).map_err(bad)?), 443),
             (Some("https"), None) => {
-                return Err(bad("over https, name the authority of its certificate".to_owned()));
+                return Err(bad("https needs the CA certificate of the manager (--manager-ca)".to_owned()));
             }
-            _ => return Err(bad("it begins with neither https:// nor http://".to_owned())),
+            _ => {
+                return Err(bad(
+                    "it must begin with https:// or http://; hint: write it as http://127.0.0.1:8008"
+                        .to_owned(),
+                ));
+            }
         };
         let port = uri.port_u16().unwrap_or(port);
         Ok(Self { uri, host, port, tls, token })
@@ -73,7 +81,7 @@ impl Address {
     ) -> Result<(StatusCode, Value), Trouble> {
         let unreachable = |why: String| Trouble::Unreachable { address: self.uri.to_string(), why };
         match timeout(TIMEOUT, self.exchange(method, path, body)).await {
-            Err(_) => Err(unreachable(format!("there is no answer after {} s", TIMEOUT.as_secs()))),
+            Err(_) => Err(unreachable(format!("no answer within {} s", TIMEOUT.as_secs()))),
             Ok(Err(why)) => Err(unreachable(why)),
             Ok(Ok((status, body))) => {
                 let unreadable = |why: String| Trouble::Unreadable { path: path.to_owned(), why };

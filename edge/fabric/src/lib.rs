@@ -38,7 +38,7 @@ pub type Call<'a, T> = Pin<Box<dyn Future<Output = Result<T, Trouble>> + Send + 
 pub enum Trouble {
     /// It cannot be reached, or does not answer.
     #[error(
-        "cannot reach the fabric's manager at {address}: {why}; hint: is it running, and is the address right?"
+        "cannot reach the fabric manager at {address}: {why}; hint: check that it runs and that the URL is correct"
     )]
     Unreachable {
         /// Where it should be.
@@ -47,16 +47,16 @@ pub enum Trouble {
         why: String,
     },
     /// It does not want to.
-    #[error("the fabric's manager refuses: {0}")]
+    #[error("the fabric manager refused the request: {0}")]
     Refused(String),
     /// It wanted to, and could not.
-    #[error("the fabric's manager failed: {0}")]
+    #[error("the fabric manager failed: {0}")]
     Failed(String),
     /// It began, and does not say what came of it.
-    #[error("the fabric's manager has not finished: {0}")]
+    #[error("the fabric manager has not finished: {0}")]
     Unfinished(String),
     /// It says what nobody understands.
-    #[error("the fabric's manager answers {path} with something else: {why}")]
+    #[error("the fabric manager sent an invalid answer for {path}: {why}")]
     Unreadable {
         /// What it was asked for.
         path: String,

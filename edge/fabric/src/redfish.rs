@@ -106,10 +106,7 @@ impl Redfish {
                     return Err(Trouble::Failed(messages.join("; ")));
                 }
                 TaskState::Running if waited >= TASK_MAX => {
-                    return Err(Trouble::Unfinished(format!(
-                        "it is not done after {} s",
-                        TASK_MAX.as_secs()
-                    )));
+                    return Err(Trouble::Unfinished(format!("not done within {} s", TASK_MAX.as_secs())));
                 }
                 TaskState::Running => {
                     sleep(LOOK_EVERY).await;

@@ -86,8 +86,8 @@ async fn orders_that_cannot_be_met_are_refused_with_a_reason() {
 async fn a_task_that_fails_says_why_and_the_device_stays_free() {
     let (emulator, fabric) = room().await;
     emulator.fail(1, "the link does not come up");
-    let failed = fabric.attach("box-FPGA-1", &place(2)).await.expect_err("it was told to fail");
-    assert_eq!(failed.to_string(), "the fabric's manager failed: the link does not come up");
+    let failed = fabric.attach("box-FPGA-1", &place(2)).await.expect_err("configured to fail");
+    assert_eq!(failed.to_string(), "the fabric manager failed: the link does not come up");
     assert!(failed.is_final(), "it does not come later");
     fabric.attach("box-FPGA-1", &place(2)).await.expect("once only");
 }
@@ -100,7 +100,7 @@ async fn nobody_at_home_is_said_with_a_hint() {
     let trouble = trouble.expect("it ends").expect_err("nobody listens there");
     assert!(!trouble.is_final(), "nobody knows what came of it");
     let trouble = trouble.to_string();
-    assert!(trouble.starts_with("cannot reach the fabric's manager at http://127.0.0.1:1/"), "{trouble}");
+    assert!(trouble.starts_with("cannot reach the fabric manager at http://127.0.0.1:1/"), "{trouble}");
     assert!(
         Address::parse("ftp://x", None, None).is_err() && Address::parse("https://x", None, None).is_err()
     );
@@ -112,6 +112,6 @@ fn a_room_that_names_what_is_not_there_is_refused() {
     let error = Setup::parse(&wrong).expect_err("there is no host-9").to_string();
     assert_eq!(
         error,
-        "cannot read the inventory of the fabric: port p-2 leads to host-9, which is no system"
+        "cannot read the inventory of the fabric: port p-2 is connected to host-9, which is not a system"
     );
 }

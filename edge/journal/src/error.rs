@@ -8,7 +8,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum JournalError {
     /// Another process, or another journal of this process, has the directory open.
-    #[error("{} is in use by another server\nhint: stop the other one, or choose another --data-dir", dir.display())]
+    #[error("{} is in use by another server\nhint: stop the other server, or choose another --data-dir", dir.display())]
     Locked {
         /// The directory.
         dir: PathBuf,
@@ -32,8 +32,8 @@ pub enum JournalError {
     },
     /// A file is not what was written. Nothing was changed.
     #[error(
-        "{} is damaged at byte {offset}: {found}\nhint: nothing was changed; copy the directory before you try \
-         anything, inspect the copy by starting a server with --data-dir COPY, or restore a backup",
+        "{} is damaged at byte {offset}: {found}\nhint: nothing was changed; copy the directory first, and start a \
+            server on the copy with --data-dir COPY to inspect it, or restore a backup",
         path.display()
     )]
     Damaged {
@@ -64,7 +64,7 @@ pub enum JournalError {
     },
     /// Too much waits to be written.
     #[error(
-        "the journal's queue is full: {entries} records with {bytes} bytes wait for the disk\nhint: try again later"
+        "the journal's queue is full: {entries} records with {bytes} bytes are waiting to be written\nhint: try again later"
     )]
     Full {
         /// Records that wait.
@@ -73,7 +73,7 @@ pub enum JournalError {
         bytes: usize,
     },
     /// A record is bigger than any record may be.
-    #[error("a record of {bytes} bytes is too large, the most is {most}")]
+    #[error("a record of {bytes} bytes is too large; the limit is {most}")]
     TooLarge {
         /// The record's bytes.
         bytes: usize,
@@ -134,7 +134,10 @@ fn is_lack_of_room(source: &io::Error) -> bool {
 fn hint(source: &io::Error) -> &'static str {
     match source.kind() {
         _ if is_lack_of_room(source) => {
-            "\nhint: make room on the disk and try again; nothing that was acknowledged is lost"
+            "\nhint: free space on the disk and try again; nothing that was acknowledged is lost"
+        }
+        io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
+            "\nhint: choose a directory with --data-dir"
         }
         io::ErrorKind::PermissionDenied => "\nhint: the server needs to read and write all of --data-dir",
         _ => "",

@@ -68,7 +68,7 @@ impl Journal {
         options: Options,
         replay: impl FnMut(Recovered<'_>) -> Result<(), Refused>,
     ) -> Result<(Journal, Recovery), JournalError> {
-        disk.create_dir(dir).trying("make", dir)?;
+        disk.create_dir(dir).trying("create", dir)?;
         let lock = disk.lock(&dir.join("lock")).trying("lock", dir)?;
         let lock: Arc<dyn Lock> = lock.ok_or_else(|| JournalError::Locked { dir: dir.to_owned() })?.into();
         let (recovery, active) = recover(&*disk, dir, replay)?;

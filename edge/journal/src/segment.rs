@@ -139,8 +139,7 @@ pub(crate) fn read_segment(
     let bytes = read_file(disk, path).trying("read", path)?;
     let header = SegmentHeader::decode(&bytes).map_err(|found| JournalError::damaged(path, 0, found))?;
     if header.first_revision != first_revision {
-        let found =
-            format!("the file's name and its header, which says {}, contradict", header.first_revision);
+        let found = format!("the file name contradicts the header, which says {}", header.first_revision);
         return Err(JournalError::damaged(path, 0, found));
     }
     let mut next = first_revision;

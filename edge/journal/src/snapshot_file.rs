@@ -218,7 +218,7 @@ fn check_header(header: &[u8], revision: u64) -> Result<(), String> {
         return Err(format!("the format's version is {version}, this program knows {VERSION}"));
     }
     if stands != revision {
-        return Err(format!("the file's name and its header, which says {stands}, contradict"));
+        return Err(format!("the file name contradicts the header, which says {stands}"));
     }
     Ok(())
 }

@@ -100,7 +100,8 @@ impl Options {
 #[derive(Debug, Error)]
 pub enum NodeError {
     /// The directory cannot be used.
-    #[error("cannot use {} for the state of the node: {source}; hint: name another with --root-dir, or run as a user who may write there", root.display())]
+    #[error("cannot use {} for the state of the node: {source}; hint: choose another with --root-dir, or run as a \
+        user with write access", root.display())]
     Root {
         /// The directory.
         root: PathBuf,

@@ -48,7 +48,7 @@ async fn perform(connection: &Connection, call: &ApiCall) -> CallOutcome {
         PersistentVolumeClaim::KIND => {
             send::<PersistentVolumeClaim>(connection, "persistentvolumeclaims", call).await
         }
-        other => return CallOutcome::Refused(format!("nobody knows how to write a {other}")),
+        other => return CallOutcome::Refused(format!("objects of kind {other} cannot be written")),
     };
     match answer {
         Answer::Done(_) if !call.gives_object() => CallOutcome::Done(None),

@@ -24,7 +24,7 @@ pub(crate) async fn apply(
 ) -> Result<Done, Failure> {
     let name = target.name.as_deref().unwrap_or_default();
     if query.get("fieldManager").is_empty() {
-        let message = "must be set to apply";
+        let message = "must be set for apply";
         return Err(Failure::bad_option("PatchOptions", "FieldValueRequired", "fieldManager", message));
     }
     let force = query.flag("force");
@@ -70,7 +70,7 @@ fn check(site: &Site, target: &Target, config: &mut Value) -> Result<(), Failure
     }
     for field in ["kind", "apiVersion"] {
         if config[field].as_str().is_none_or(str::is_empty) {
-            return Err(Failure::bad_request(format!("{field} must be set to apply")));
+            return Err(Failure::bad_request(format!("{field} must be set for apply")));
         }
     }
     match config["metadata"]["name"].as_str() {
@@ -80,7 +80,7 @@ fn check(site: &Site, target: &Target, config: &mut Value) -> Result<(), Failure
                 "the name of the object ({sent}) does not match the name on the URL ({name})"
             )));
         }
-        _ => return Err(Failure::bad_request("metadata.name must be set to apply")),
+        _ => return Err(Failure::bad_request("metadata.name must be set for apply")),
     }
     let namespace = config["metadata"]["namespace"].as_str().unwrap_or_default();
     if !namespace.is_empty() && namespace != site.namespace {

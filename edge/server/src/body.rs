@@ -69,7 +69,7 @@ pub(crate) fn json(body: &[u8]) -> Result<Document, Failure> {
 
 pub(crate) fn yaml(body: &[u8]) -> Result<Document, Failure> {
     let text = std::str::from_utf8(body)
-        .map_err(|error| Failure::bad_request(format!("the body is no UTF-8: {error}")))?;
+        .map_err(|error| Failure::bad_request(format!("the body is not valid UTF-8: {error}")))?;
     parse_yaml(text).map_err(|error| Failure::bad_request(error.to_string()))
 }
 

@@ -97,7 +97,7 @@ fn said_to_all(error: &JournalError) -> String {
     match error {
         JournalError::Uncertain { source } => said_to_all(source),
         JournalError::Io { verb, source, .. } if error.is_disk_full() => {
-            format!("cannot {verb} the journal: {source}; hint: make room on the disk")
+            format!("cannot {verb} the journal: {source}; hint: free space on the disk")
         }
         JournalError::Io { verb, source, .. } => format!("cannot {verb} the journal: {source}"),
         error => error.to_string(),
@@ -149,7 +149,7 @@ mod tests {
         disk.set_capacity(Some(0));
         for _ in 0..3 {
             let refused = put(&full, "refused").await.expect_err("there is no room");
-            assert!(refused.contains("hint: make room on the disk"), "{refused}");
+            assert!(refused.contains("hint: free space on the disk"), "{refused}");
         }
         assert!(there(&full, "first").await, "reads go on");
         disk.set_capacity(None);
@@ -191,7 +191,7 @@ mod tests {
         put(&full, "refused").await.expect_err("there is no room");
         full.log().mend();
         let said = full.log().health().expect_err("there is still no room");
-        assert!(said.ends_with("hint: make room on the disk") && !said.contains("/journal"), "{said}");
+        assert!(said.ends_with("hint: free space on the disk") && !said.contains("/journal"), "{said}");
         disk.set_capacity(None);
         // The writer may hold the journal for a moment after it has answered, and nothing is mended meanwhile.
         let mut tries = 0;

@@ -41,11 +41,23 @@ pub struct Options {
     pub log: Box<dyn Log>,
 }
 
+/// What to do about an address that cannot be listened on.
+fn advice(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::AddrInUse => "stop the process that uses the port, or choose another with --listen",
+        io::ErrorKind::AddrNotAvailable => {
+            "choose an address of this machine with --listen, such as 127.0.0.1"
+        }
+        io::ErrorKind::PermissionDenied => "choose a port above 1023 with --listen",
+        _ => "choose another address with --listen",
+    }
+}
+
 /// A server that could not start.
 #[derive(Debug, Error)]
 pub enum ListenError {
     /// The address cannot be listened on.
-    #[error("cannot listen on {address}: {source}")]
+    #[error("cannot listen on {address}: {source}; hint: {}", advice(source))]
     Listen {
         /// The address.
         address: SocketAddr,
@@ -60,7 +72,7 @@ pub enum ListenError {
     #[error(transparent)]
     Tls(#[from] TlsError),
     /// What every cluster has could not be made.
-    #[error("cannot make the first objects: {0}")]
+    #[error("cannot create the first objects: {0}")]
     Seed(String),
 }
 

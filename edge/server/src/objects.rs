@@ -295,11 +295,11 @@ impl Registry {
                 Err(WriteError::Changed { .. }) if !wanted => {}
                 Err(WriteError::Missing) => return Err(Failure::not_found(site.kind, name)),
                 Err(_) => {
-                    return Err(Failure::conflict(site.kind, name, "the object has been modified meanwhile"));
+                    return Err(Failure::conflict(site.kind, name, "the object has been modified"));
                 }
             }
         }
-        Err(Failure::conflict(site.kind, name, "others keep changing the object; please try again"))
+        Err(Failure::conflict(site.kind, name, "the object is changed concurrently; please try again"))
     }
 
     /// Writes a changed object, or removes it if it was only waiting for this change.
@@ -341,7 +341,7 @@ impl Registry {
                 Err(_) => {}
             }
         }
-        Err(Failure::conflict(site.kind, name, "others keep changing the object; please try again"))
+        Err(Failure::conflict(site.kind, name, "the object is changed concurrently; please try again"))
     }
 }
 

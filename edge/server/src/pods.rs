@@ -71,7 +71,7 @@ pub(crate) async fn evict(
     let sent = eviction["metadata"]["name"].as_str().unwrap_or_default();
     if sent != name {
         return Err(Failure::bad_request(format!(
-            "the eviction's name {sent:?} must be the pod's, {name:?}"
+            "the name of the eviction, {sent:?}, must be the name of the pod, {name:?}"
         )));
     }
     let stored =

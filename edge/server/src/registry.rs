@@ -136,7 +136,7 @@ impl Registry {
     /// Looks at the store, and returns what was seen once all of it is durable.
     pub(crate) async fn read<T>(&self, look: impl Fn(&Store) -> T) -> Result<T, Failure> {
         let read = tokio::time::timeout(DURABLE_WITHIN, self.read_durable(look)).await;
-        read.map_err(|_| too_slow("what is there is not durable yet"))
+        read.map_err(|_| too_slow("the last changes are not durable yet"))
     }
 
     async fn read_durable<T>(&self, look: impl Fn(&Store) -> T) -> T {
@@ -209,7 +209,7 @@ impl Registry {
         match tokio::time::timeout(DURABLE_WITHIN, told).await {
             Ok(Ok(Ok(()))) => Ok(Ok(committed)),
             Ok(Ok(Err(why))) => Err(not_durable(&why)),
-            Ok(Err(_)) => Err(Failure::internal("the server is stopping")),
+            Ok(Err(_)) => Err(Failure::internal("the API server is shutting down")),
             Err(_) => Err(too_slow("the change is not durable yet, and may still become so")),
         }
     }
@@ -294,7 +294,7 @@ fn not_durable(why: &NotDurable) -> Failure {
 }
 
 fn too_slow(what: &str) -> Failure {
-    let message = format!("the disk takes longer than {} s: {what}", DURABLE_WITHIN.as_secs());
+    let message = format!("the disk is slow ({} s): {what}", DURABLE_WITHIN.as_secs());
     Failure::new(504, "Timeout", message)
 }
 

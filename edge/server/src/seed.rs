@@ -16,8 +16,18 @@ pub(crate) async fn seed(registry: &Arc<Registry>) -> Result<(), Failure> {
         make(registry, "v1", "Namespace", json!({"metadata": {"name": name}})).await?;
     }
     for (name, value, description) in [
-        ("system-node-critical", 2_000_001_000_i64, "For pods that a node cannot do without."),
-        ("system-cluster-critical", 2_000_000_000, "For pods that the cluster cannot do without."),
+        (
+            "system-node-critical",
+            2_000_001_000_i64,
+            "Used for system critical pods that must not be moved from \
+            their current node.",
+        ),
+        (
+            "system-cluster-critical",
+            2_000_000_000,
+            "Used for system critical pods that must run in the cluster, but \
+            can be moved to another node if necessary.",
+        ),
     ] {
         let class = json!({"metadata": {"name": name}, "value": value, "description": description});
         make(registry, "scheduling.k8s.io/v1", "PriorityClass", class).await?;

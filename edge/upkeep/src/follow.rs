@@ -58,7 +58,8 @@ async fn tell(kind: Kind, connection: &Connection, to: &Sender<Heard>) -> Result
             }
             other => {
                 let why = other.trouble().unwrap_or_default();
-                to.send(Heard::Trouble(format!("cannot tell whether {plural} are served: {why}"))).await?;
+                to.send(Heard::Trouble(format!("cannot discover whether {plural} are served: {why}")))
+                    .await?;
                 sleep(ASK_SOON).await;
             }
         }
@@ -96,7 +97,7 @@ pub(crate) fn heard<K: Followed>(event: Event<SomeObject>) -> Option<Heard> {
             Heard::Trouble(format!("cannot read {} {}/{}: {why}", K::KIND, object.namespace, object.name))
         }
         Event::Interrupted { why, retry_in } => {
-            Heard::Interrupted(id::<K>(), format!("cannot hear of {}: {why}", K::PLURAL), retry_in)
+            Heard::Interrupted(id::<K>(), format!("watch of {} failed; retrying: {why}", K::PLURAL), retry_in)
         }
     })
 }

@@ -45,7 +45,7 @@ pub struct Choice(Vec<String>);
 
 /// A choice that names no controller.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("there is no controller {name:?}; hint: there are {}", names().join(", "))]
+#[error("unknown controller {name:?}; hint: the controllers are {}", names().join(", "))]
 pub struct UnknownController {
     name: String,
 }

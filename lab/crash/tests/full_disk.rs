@@ -94,7 +94,7 @@ async fn a_full_disk_refuses_writes_loses_nothing_and_recovers() {
                 "{name} in turn {turn}"
             );
             assert!(message.contains("could not be made durable and was taken back"), "{message}");
-            assert!(message.contains("hint: make room on the disk"), "{message}");
+            assert!(message.contains("hint: free space on the disk"), "{message}");
         }
         assert_eq!(names(&mut caller).await, acknowledged, "what was refused is not there");
     }
@@ -105,7 +105,7 @@ async fn a_full_disk_refuses_writes_loses_nothing_and_recovers() {
         said.starts_with("[+]ping ok\n[-]journal failed: cannot write the journal: File too large"),
         "{said}"
     );
-    assert!(said.ends_with("hint: make room on the disk\nreadyz check failed\n"), "{said}");
+    assert!(said.ends_with("hint: free space on the disk\nreadyz check failed\n"), "{said}");
 
     limit_files(&server, "unlimited");
     // Nobody writes, and health follows all the same.

@@ -57,7 +57,7 @@ pub enum Violation {
     UnknownMode { claim: ClaimName, request: String },
     #[error("{claim}: has {found} results, at most {max} are allowed")]
     TooManyResults { claim: ClaimName, found: usize, max: usize },
-    #[error("{claim}, request {request}: needs the feature {gate}, which is off")]
+    #[error("{claim}, request {request}: needs feature gate {gate}, which is off")]
     RequestFeatureOff { claim: ClaimName, request: String, gate: Gate },
 
     // The device by itself.
@@ -71,7 +71,7 @@ pub enum Violation {
     NotSelected { choice: Choice, expression: String },
     #[error("{choice}: {expression} cannot be evaluated: {why}")]
     SelectorFails { choice: Choice, expression: String, why: String },
-    #[error("{choice} needs the feature {gate}, which is off")]
+    #[error("{choice} needs feature gate {gate}, which is off")]
     DeviceFeatureOff { choice: Choice, gate: Gate },
     #[error("{choice} skips operations of the node, and node {node} does not declare that it can")]
     NodeLacksFeature { choice: Choice, node: String },

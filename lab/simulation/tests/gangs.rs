@@ -32,7 +32,7 @@ fn a_gang_that_needs_half_a_gpu_more_than_there_is_waits_as_a_whole() {
     let reason = outcome.pods[0].reason.as_deref().unwrap_or_default();
     assert!(
         reason.contains(
-            "rack-1 comes closest: room for 4 of 5, insufficient gpu.example.com/memory: 140Gi needed, 120Gi free"
+            "rack-1 comes closest: 4 of 5 fit, insufficient gpu.example.com/memory: 140Gi needed, 120Gi free"
         ),
         "{reason}"
     );

@@ -305,7 +305,7 @@ spec: {deviceSelector: {pool: a}, taint: {key: example.com/broken, effect: NoSch
     let outcome = run(&[pod("one", OWN), pod("two", OWN), rule.to_owned()]);
     assert_eq!(fate(&outcome, "one"), "b");
     let reason = fate(&outcome, "two");
-    assert!(reason.contains("taints that keep the request off"), "{reason}");
+    assert!(reason.contains("taints that the request does not tolerate"), "{reason}");
 }
 
 #[test]

@@ -19,6 +19,47 @@ pub(crate) fn comments_only(text: &str) -> String {
     keep(text, Part::Comment)
 }
 
+/// A string literal with the line, counted from 1, on which it begins, and the function or macro that it is an argument of.
+#[derive(Debug, Eq, PartialEq)]
+pub(crate) struct Literal {
+    pub(crate) line: usize,
+    pub(crate) caller: String,
+    /// As it is written, with escapes and without quotes.
+    pub(crate) text: String,
+}
+
+/// The string literals of the file.
+pub(crate) fn literals(text: &str) -> Vec<Literal> {
+    let chars: Vec<char> = text.chars().collect();
+    let (mut literals, mut callers, mut word) = (Vec::new(), Vec::new(), String::new());
+    let (mut at, mut line) = (0, 1);
+    while at < chars.len() {
+        let (part, end) = next_part(&chars, at);
+        let here: String = chars[at..end].iter().collect();
+        match part {
+            Part::Quoted if !here.ends_with('\'') => {
+                let caller = callers.last().cloned().unwrap_or_default();
+                let text = here.trim_start_matches(['b', 'c', 'r', '#']).trim_end_matches('#');
+                literals.push(Literal { line, caller, text: text.trim_matches('"').to_owned() });
+            }
+            Part::Code => match chars[at] {
+                '(' | '[' | '{' => callers.push(std::mem::take(&mut word)),
+                ')' | ']' | '}' => {
+                    callers.pop();
+                    word.clear();
+                }
+                '!' => {}
+                char if is_word(char) => word.push_str(&here),
+                _ => word.clear(),
+            },
+            Part::Quoted | Part::Comment => {}
+        }
+        line += here.matches('\n').count();
+        at = end;
+    }
+    literals
+}
+
 fn keep(text: &str, wanted: Part) -> String {
     let chars: Vec<char> = text.chars().collect();
     let mut view = String::with_capacity(text.len());
@@ -104,7 +145,7 @@ fn raw(rest: &[char], open: usize) -> (Part, usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::{code_only, comments_only};
+    use super::{code_only, comments_only, literals};
 
     /// The view with runs of blanks made one, so that cases stay readable.
     fn code(text: &str) -> String {
@@ -117,6 +158,15 @@ mod tests {
         assert_eq!(code("a /* b /* c */ d */ e"), "a e");
         assert_eq!(code(r#"f("x \" // y", b"z") + g"#), "f( , ) + g");
         assert_eq!(code("f(r#\"a \" b\"#, br\"c\\\") + g"), "f( , ) + g");
+    }
+
+    #[test]
+    fn literals_know_their_line_and_their_caller() {
+        let text = "f(\n  \"a \\\"b\", 'c', x) // \"d\"\nassert!(g(1), r#\"e \"f\"#)";
+        let found: Vec<_> =
+            literals(text).into_iter().map(|found| (found.line, found.caller, found.text)).collect();
+        let expected = [(2, "f", "a \\\"b"), (3, "assert", "e \"f")];
+        assert_eq!(found, expected.map(|(line, caller, text)| (line, caller.to_owned(), text.to_owned())));
     }
 
     #[test]

@@ -29,12 +29,15 @@ pub(crate) fn validate(
             let path = status.field("controllerName");
             match (given_by, wanted.form) {
                 ("", Form::Fields) => {
-                    causes.required(&path, &format!("devices of this class are given by {}", wanted.controller));
+                    causes.required(
+                        &path,
+                        &format!("controller {} allocates claims of this class", wanted.controller),
+                    );
                 }
                 ("", Form::Annotations) => causes.required(
                     &path,
                     &format!(
-                        "devices of this class are given by {}, which says so in an annotation of the claim before",
+                        "controller {} allocates claims of this class, and must first annotate the claim",
                         wanted.controller
                     ),
                 ),
@@ -46,7 +49,8 @@ pub(crate) fn validate(
             let is_asked = control::is_leaving(old) || old.metadata.deletion_timestamp.is_some();
             if !driver.is_empty() && !is_asked {
                 let message = format!(
-                    "may be cleared only after {driver} was asked: set status.deallocationRequested, or delete the claim"
+                    "may be cleared only on request; hint: set status.deallocationRequested, or delete the claim, \
+                        and driver {driver} deallocates it"
                 );
                 causes.forbidden(&status.field("allocation"), message);
             }

@@ -76,7 +76,7 @@ pub(crate) fn validate(
                 "no user can be added to a claim that is being deleted or deallocated",
             );
         } else if status.reserved_for.len() > 1 && control::is_for_one(claim) && added() {
-            causes.forbidden(&consumers, "its driver gave the claim devices for one user");
+            causes.forbidden(&consumers, "the driver allocated the claim for one user");
         }
     }
     validate_deallocation(claim, old, &path, causes);

@@ -236,7 +236,7 @@ pub(crate) fn validate_resources(
     let mut names = resources.limits.keys().chain(resources.requests.keys());
     let mut basic = resources.limits.keys().chain(resources.requests.keys());
     if names.any(|name| is_huge_pages(name)) && !basic.any(|name| matches!(name.as_str(), "cpu" | "memory")) {
-        causes.forbidden(path, "huge pages need cpu or memory beside them");
+        causes.forbidden(path, "huge pages need cpu or memory as well");
     }
 }
 
@@ -299,7 +299,7 @@ fn validate_restart(container: &Container, path: &Path<'_>, causes: &mut Causes)
     let rules = &container.restart_policy_rules;
     match container.restart_policy.as_deref() {
         None if rules.is_empty() => return,
-        None => causes.required(&path.field("restartPolicy"), "must be set beside restartPolicyRules"),
+        None => causes.required(&path.field("restartPolicy"), "must be set when restartPolicyRules is set"),
         Some(policy) if !POLICIES.contains(&policy) => {
             causes.not_supported(&path.field("restartPolicy"), policy, &POLICIES);
         }

@@ -50,7 +50,7 @@ pub(crate) fn validate_mounts(
             validate_descent(value, &list.field(field), causes);
         }
         if !mount.sub_path.is_empty() && !mount.sub_path_expr.is_empty() {
-            causes.invalid(&path.field("subPathExpr"), "cannot be set beside subPath");
+            causes.invalid(&path.field("subPathExpr"), "cannot be set together with subPath");
         }
     }
     validate_devices(container, volumes, path, causes);

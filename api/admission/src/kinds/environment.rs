@@ -111,7 +111,7 @@ fn validate_source(variable: &EnvVar, path: &Path<'_>, causes: &mut Causes) {
     if set == 0 {
         causes.invalid(path, "one source must be set");
     } else if !variable.value.is_empty() {
-        causes.invalid(path, "cannot be set beside a value");
+        causes.invalid(path, "cannot be set together with value");
     } else if set > 1 {
         causes.invalid(path, "only one source can be set");
     }

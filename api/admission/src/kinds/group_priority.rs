@@ -87,7 +87,7 @@ pub(crate) fn resolve(group: &mut impl Prioritized, context: &Context<'_>) -> Re
     let Some(policy) = policy.filter(|_| context.has(Gate::PodGroupPreemptionPolicy)) else { return Ok(()) };
     if !PREEMPTION_POLICIES.contains(&policy.as_str()) {
         return Err(Rejection::Forbidden(format!(
-            "the priority class has the preemption policy {policy:?}, which groups do not know"
+            "the priority class has the preemption policy {policy:?}, which groups do not support"
         )));
     }
     if let Some(own) = group.preemption_policy()
@@ -112,7 +112,7 @@ pub(crate) fn established(
         };
         class
     } else {
-        let missing = || Rejection::Forbidden(format!("there is no priority class {class_name:?}"));
+        let missing = || Rejection::Forbidden(format!("no PriorityClass {class_name:?} exists"));
         context.surroundings.priority_class(class_name).ok_or_else(missing)?
     };
     Ok((class.metadata.name, class.value, class.preemption_policy))
@@ -151,7 +151,7 @@ fn preemption_policy(
 ) {
     let on = context.has(Gate::PodGroupPreemptionPolicy);
     if !on && change.is_news() && change.new.is_some() {
-        causes.forbidden(path, "needs the feature PodGroupPreemptionPolicy");
+        causes.forbidden(path, "needs feature gate PodGroupPreemptionPolicy");
     }
     if change.is_fixed(path, causes)
         && on

@@ -171,7 +171,7 @@ fn validate_group(
     let path_of_constraints = path.field("schedulingConstraints");
     let on = context.has(Gate::TopologyAwareWorkloadScheduling);
     if !on && constraints.is_news() && constraints.new.is_some() {
-        causes.forbidden(&path_of_constraints, "needs the feature TopologyAwareWorkloadScheduling");
+        causes.forbidden(&path_of_constraints, "needs feature gate TopologyAwareWorkloadScheduling");
     }
     if constraints.is_fixed(&path_of_constraints, causes)
         && on

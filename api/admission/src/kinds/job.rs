@@ -147,7 +147,7 @@ fn validate_template(
         other => causes.not_supported(&inner.field("restartPolicy"), other, &["OnFailure", "Never"]),
     }
     if policy == "OnFailure" && spec.pod_failure_policy.is_some() {
-        causes.invalid(&inner.field("restartPolicy"), "must be Never beside podFailurePolicy");
+        causes.invalid(&inner.field("restartPolicy"), "must be Never when podFailurePolicy is set");
     }
     match &spec.selector {
         None => causes.required(&path.field("selector"), "must be set"),

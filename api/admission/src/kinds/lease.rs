@@ -29,7 +29,7 @@ impl Admit for Lease {
         }
         let preferred = spec.preferred_holder.as_deref().is_some_and(|holder| !holder.is_empty());
         if preferred && strategy.is_none_or(str::is_empty) {
-            causes.forbidden(&path.field("preferredHolder"), "needs a strategy beside it");
+            causes.forbidden(&path.field("preferredHolder"), "requires a strategy");
         }
     }
 }

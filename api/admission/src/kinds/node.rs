@@ -92,7 +92,7 @@ impl Admit for Node {
 
     fn warnings_on_create(&self) -> Vec<String> {
         let set = !self.spec.external_id.is_empty();
-        set.then(|| "spec.externalID: deprecated, and used by nobody".to_owned()).into_iter().collect()
+        set.then(|| "spec.externalID: deprecated and unused".to_owned()).into_iter().collect()
     }
 }
 

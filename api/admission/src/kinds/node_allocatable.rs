@@ -102,14 +102,14 @@ pub(crate) fn nodes_must_declare(spec: &ResourceSliceSpec, context: &Context<'_>
             && nodes.is_empty()
         {
             return Err(Rejection::Forbidden(format!(
-                "device {:?} stands for resources of node {name:?}, which is not there",
+                "device {:?} maps to resources of node {name:?}, which does not exist",
                 device.name
             )));
         }
         let silent = |node: &&Node| !node.status.declared_features.iter().any(|feature| feature == FEATURE);
         if let Some(node) = nodes.iter().find(silent) {
             return Err(Rejection::Forbidden(format!(
-                "device {:?} stands for resources of node {:?}, which does not declare {FEATURE}",
+                "device {:?} maps to resources of node {:?}, which does not declare {FEATURE}",
                 device.name, node.metadata.name
             )));
         }

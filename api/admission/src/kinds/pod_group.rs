@@ -142,7 +142,7 @@ fn validate_spec(
 fn parent(change: Change<'_, Option<String>>, path: &Path<'_>, context: &Context<'_>, causes: &mut Causes) {
     let on = context.has(Gate::CompositePodGroup);
     if !on && change.is_news() && change.new.is_some() {
-        causes.forbidden(path, "needs the feature CompositePodGroup");
+        causes.forbidden(path, "needs feature gate CompositePodGroup");
     }
     if change.is_fixed(path, causes)
         && on
@@ -161,7 +161,7 @@ fn constraints(
 ) {
     if !context.has(Gate::TopologyAwareWorkloadScheduling) {
         if change.is_news() && change.new.is_some() {
-            causes.forbidden(path, "needs the feature TopologyAwareWorkloadScheduling");
+            causes.forbidden(path, "needs feature gate TopologyAwareWorkloadScheduling");
         }
     } else if change.is_fixed(path, causes)
         && let Some(constraints) = change.new

@@ -107,7 +107,7 @@ fn validate_label_keys(
             continue;
         }
         if selector.is_none() {
-            causes.forbidden(&path, "needs a labelSelector beside it");
+            causes.forbidden(&path, "requires a labelSelector");
             continue;
         }
         for (index, key) in keys.iter().enumerate() {
@@ -204,7 +204,7 @@ fn validate_plain_label_keys(
 ) {
     let path = path.field("matchLabelKeys");
     if !keys.is_empty() && selector.is_none() {
-        causes.forbidden(&path, "needs a labelSelector beside it");
+        causes.forbidden(&path, "requires a labelSelector");
     }
     let labels = selector.iter().flat_map(|selector| selector.match_labels.keys());
     let requirements = selector.iter().flat_map(|selector| &selector.match_expressions);
@@ -232,7 +232,7 @@ pub(crate) fn validate_tolerations(
             causes.invalid(&path.field("operator"), "must be Exists if there is no key");
         }
         if toleration.toleration_seconds.is_some() && toleration.effect != "NoExecute" {
-            causes.invalid(&path.field("effect"), "must be NoExecute beside tolerationSeconds");
+            causes.invalid(&path.field("effect"), "must be NoExecute when tolerationSeconds is set");
         }
         match toleration.operator.as_str() {
             "" | "Equal" => {

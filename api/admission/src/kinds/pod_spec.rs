@@ -228,7 +228,7 @@ fn validate_policies(spec: &PodSpec, path: &Path<'_>, causes: &mut Causes) {
         }
     }
     if spec.host_pid && spec.share_process_namespace == Some(true) {
-        causes.invalid(&path.field("shareProcessNamespace"), "cannot be set beside hostPID");
+        causes.invalid(&path.field("shareProcessNamespace"), "cannot be set together with hostPID");
     }
     let deadline_max = i64::from(i32::MAX);
     if spec.active_deadline_seconds.is_some_and(|seconds| !(1..=deadline_max).contains(&seconds)) {
@@ -257,10 +257,10 @@ fn validate_names(spec: &PodSpec, path: &Path<'_>, causes: &mut Causes) {
     if let Some(hostname) = &spec.hostname_override {
         let path = path.field("hostnameOverride");
         if spec.set_hostname_as_fqdn == Some(true) {
-            causes.forbidden(&path, "cannot be set beside setHostnameAsFQDN");
+            causes.forbidden(&path, "cannot be set together with setHostnameAsFQDN");
         }
         if spec.host_network {
-            causes.forbidden(&path, "cannot be set beside hostNetwork");
+            causes.forbidden(&path, "cannot be set together with hostNetwork");
         }
         if hostname.len() > HOSTNAME_BYTES_MAX {
             causes.too_long(&path, HOSTNAME_BYTES_MAX);
@@ -314,6 +314,6 @@ fn validate_group(spec: &PodSpec, path: &Path<'_>, causes: &mut Causes) {
         Some(value) => causes.malformed(&name, value, names::dns_subdomain(value)),
     }
     if !spec.eviction_responders.is_empty() {
-        causes.forbidden(path, "cannot be set beside evictionResponders");
+        causes.forbidden(path, "cannot be set together with evictionResponders");
     }
 }

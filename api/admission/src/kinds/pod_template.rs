@@ -51,7 +51,7 @@ pub(crate) fn validate_lasting(
         causes.not_supported(&spec.field("restartPolicy"), &template.spec.restart_policy, &["Always"]);
     }
     if template.spec.active_deadline_seconds.is_some() {
-        causes.forbidden(&spec.field("activeDeadlineSeconds"), "these pods are to run without end");
+        causes.forbidden(&spec.field("activeDeadlineSeconds"), "pods of this controller must always restart");
     }
 }
 

@@ -95,7 +95,7 @@ fn validate_fields(
     let composites = change.part(|spec| &spec.composite_pod_group_templates);
     let path_of_composites = path.field("compositePodGroupTemplates");
     if !context.has(Gate::CompositePodGroup) && composites.is_news() && !composites.new.is_empty() {
-        causes.forbidden(&path_of_composites, "needs the feature CompositePodGroup");
+        causes.forbidden(&path_of_composites, "needs feature gate CompositePodGroup");
     }
     group_templates::validate_composites(composites, &path_of_composites, context, causes);
 }

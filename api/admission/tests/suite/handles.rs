@@ -130,7 +130,7 @@ fn what_was_given_for_one_user_has_one() {
         status
     };
     let refused = write(&used_by(false, &["p"]), &used_by(false, &["p", "q"]), true);
-    assert_eq!(refused, Err("status.reservedFor: its driver gave the claim devices for one user".to_owned()));
+    assert_eq!(refused, Err("status.reservedFor: the driver allocated the claim for one user".to_owned()));
     assert!(write(&used_by(false, &["p"]), &used_by(false, &["q"]), true).is_ok());
     assert!(write(&used_by(true, &["p"]), &used_by(true, &["p", "q"]), true).is_ok());
     // What is there already may be reduced step by step.
@@ -145,7 +145,7 @@ fn an_allocation_names_the_controller_that_its_class_names() {
     let mut nameless = given(1, false, false);
     nameless["controllerName"] = json!("");
     let refused = write_beside(&of_class("d.example.com"), &nothing, &nameless, true);
-    let message = "status.controllerName: devices of this class are given by d.example.com";
+    let message = "status.controllerName: controller d.example.com allocates claims of this class";
     assert_eq!(refused, Err(message.to_owned()));
     let refused = write_beside(&of_class("other.example.com"), &nothing, &given(1, false, false), true);
     assert_eq!(
@@ -168,8 +168,8 @@ fn an_allocation_names_the_controller_that_its_class_names() {
 #[test]
 fn devices_of_a_driver_are_not_taken_back_unasked() {
     let refused = write(&given(1, false, false), &json!({}), true);
-    let message = "status.allocation: may be cleared only after d.example.com was asked: set status.deallocationRequested, \
-                   or delete the claim";
+    let message = "status.allocation: may be cleared only on request; hint: set status.deallocationRequested, or \
+        delete the claim, and driver d.example.com deallocates it";
     assert_eq!(refused, Err(message.to_owned()));
     assert!(write(&given(1, false, true), &json!({}), true).is_ok());
     let mut ours = given(1, false, false);

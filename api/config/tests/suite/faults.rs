@@ -37,7 +37,7 @@ fn text_that_is_no_yaml_is_told_with_its_place() {
     check("---\nparallelism: 1\n", &["line 4, column 1: no valid YAML: a second document begins here"]);
     check(
         "parallelism: 1\nparallelism: 2\n",
-        &["line 4, column 1: parallelism: comes twice, first on line 3; hint: leave one of them out"],
+        &["line 4, column 1: parallelism: is set twice, first on line 3; hint: remove one of them"],
     );
 }
 
@@ -69,7 +69,7 @@ fn all_mistakes_are_told_in_the_order_of_the_text() {
             "line 3, column 27: percentageOfNodesToScore: is 101 and must be from 0 to 100",
             "line 5, column 3: leaderElection.leaseDurations: unknown field; hint: the nearest known field is \
              leaseDuration",
-            "line 6, column 16: leaderElection.retryPeriod: must be a length of time such as 90s or 1h30m, not a \
+            "line 6, column 16: leaderElection.retryPeriod: must be a duration such as 90s or 1h30m, not a \
              whole number",
             "line 11, column 15: profiles[0].plugins.score.enabled[0].name: unknown plugin ImageLocalty; hint: the \
              nearest known plugin is ImageLocality",
@@ -149,18 +149,15 @@ fn times_of_the_leader_must_fit_each_other() {
     );
     check(
         "leaderElection: {leaseDuration: 15}\n",
-        &[
-            "line 3, column 33: leaderElection.leaseDuration: must be a length of time such as 90s or 1h30m, not a \
-         whole number",
-        ],
+        &["line 3, column 33: leaderElection.leaseDuration: must be a duration such as 90s or 1h30m, not a \
+         whole number"],
     );
     check(
         "leaderElection: {leaseDuration: '15', renewDeadline: -1s}\n",
         &[
             "line 3, column 33: leaderElection.leaseDuration: cannot read \"15\": each number needs a unit: ns, us, ms, \
          s, m or h",
-            "line 3, column 54: leaderElection.renewDeadline: cannot read \"-1s\": must be a length of time such as 90s \
-         or 1h30m",
+            "line 3, column 54: leaderElection.renewDeadline: cannot read \"-1s\": must be a duration such as 90s or 1h30m",
         ],
     );
 }
@@ -170,16 +167,14 @@ fn profiles_must_have_names_of_their_own() {
     check(
         "profiles:\n- schedulerName: a\n- {}\n- schedulerName: a\n",
         &[
-            "line 5, column 3: profiles[1].schedulerName: must be set; hint: with several profiles each needs a name of \
-         its own",
+            "line 5, column 3: profiles[1].schedulerName: must be set; hint: each of several profiles needs its own name",
             "line 6, column 18: profiles[2].schedulerName: an earlier profile has this name",
         ],
     );
     check(
         "profiles:\n- schedulerName: ''\n",
         &[
-            "line 4, column 18: profiles[0].schedulerName: must be set; hint: write the name that pods have in \
-         spec.schedulerName",
+            "line 4, column 18: profiles[0].schedulerName: must be set; hint: set it to the spec.schedulerName of pods",
         ],
     );
     check(
@@ -207,7 +202,7 @@ fn plugins_must_exist_and_run_where_they_are_listed() {
         "profiles:\n- plugins:\n    filter:\n      enabled: [{name: EBSLimits}, {weight: 1}]\n",
         &[
             "line 6, column 24: profiles[0].plugins.filter.enabled[0].name: plugin EBSLimits no longer exists; hint: \
-         leave it out, NodeVolumeLimits does its work",
+         remove it; NodeVolumeLimits replaces it",
             "line 6, column 36: profiles[0].plugins.filter.enabled[1].name: must be set; hint: write the name of a plugin",
         ],
     );
@@ -221,8 +216,7 @@ fn plugins_must_exist_and_run_where_they_are_listed() {
     check(
         "profiles:\n- plugins:\n    multiPoint:\n      enabled: [{name: NodeName}, {name: NodeName}]\n",
         &[
-            "line 6, column 35: profiles[0].plugins.multiPoint.enabled[1]: NodeName comes twice; hint: leave one of them \
-         out",
+            "line 6, column 35: profiles[0].plugins.multiPoint.enabled[1]: NodeName is listed twice; hint: remove one of them",
         ],
     );
 }
@@ -243,8 +237,8 @@ fn extenders_are_refused() {
     check(
         "extenders:\n- urlPrefix: http://127.0.0.1:8888\n  filterVerbs: filter\n  weight: 1\n",
         &[
-            "line 3, column 1: extenders: extenders are not supported; hint: leave them out, and describe what they \
-         manage as devices with ResourceSlices",
+            "line 3, column 1: extenders: extenders are not supported; hint: remove them, and publish the devices \
+                that they manage as ResourceSlices",
             "line 5, column 3: extenders[0].filterVerbs: unknown field; hint: the nearest known field is filterVerb",
         ],
     );
@@ -259,13 +253,13 @@ fn arguments_must_be_those_of_their_plugin() {
             "line 5, column 11: profiles[0].pluginConfig[0].name: unknown plugin NodeNames; hint: the nearest known \
          plugin is NodeName",
             "line 6, column 5: profiles[0].pluginConfig[1].name: must be set; hint: write the name of a plugin",
-            "line 8, column 5: profiles[0].pluginConfig[2].args: NodeName takes no arguments; hint: leave them out",
+            "line 8, column 5: profiles[0].pluginConfig[2].args: NodeName takes no arguments; hint: remove them",
         ],
     );
     check(
         "profiles:\n- pluginConfig:\n  - name: NodeAffinity\n  - name: NodeAffinity\n",
         &[
-            "line 6, column 11: profiles[0].pluginConfig[1].name: NodeAffinity comes twice; hint: leave one of them out",
+            "line 6, column 11: profiles[0].pluginConfig[1].name: NodeAffinity is listed twice; hint: remove one of them",
         ],
     );
     check_args(
@@ -283,7 +277,7 @@ fn limits_for_devices_must_be_times() {
         "DynamicResources",
         "filterTimeout: -1s\nbindingTimeout: 999ms",
         &[
-            "line 7, column 22: ARGS.filterTimeout: cannot read \"-1s\": must be a length of time such as 90s or 1h30m",
+            "line 7, column 22: ARGS.filterTimeout: cannot read \"-1s\": must be a duration such as 90s or 1h30m",
             "line 8, column 23: ARGS.bindingTimeout: must be at least 1s",
         ],
     );
@@ -293,7 +287,7 @@ fn limits_for_devices_must_be_times() {
         "profiles: [{pluginConfig: [{name: DynamicResources, args: {filterTimeout: 5s}}]}]\n",
         &[
             "line 3, column 75: profiles[0].pluginConfig[0].args.filterTimeout: has no effect while feature gate \
-         DRASchedulerFilterTimeout is off; hint: leave it out, or set DRASchedulerFilterTimeout=true",
+         DRASchedulerFilterTimeout is off; hint: remove it, or set DRASchedulerFilterTimeout=true",
         ],
     );
 }
@@ -348,7 +342,7 @@ fn strategies_must_be_complete() {
         "NodeResourcesFit",
         "ignoredResources: ['a b']\nignoredResourceGroups: [example.com/gpu]",
         &[
-            "line 7, column 26: ARGS.ignoredResources[0]: \"a b\" is no valid name: the name must be letters, digits, '-', \
+            "line 7, column 26: ARGS.ignoredResources[0]: \"a b\" is not a valid name: the name must be letters, digits, '-', \
          '_' and '.', with a letter or digit at both ends",
             "line 8, column 31: ARGS.ignoredResourceGroups[0]: must be the part of a resource's name before '/'",
         ],
@@ -438,7 +432,7 @@ fn numbers_of_the_other_plugins_have_limits() {
         gates,
         "profiles: [{pluginConfig: [{name: VolumeBinding, args: {shape: [{score: 1}]}}]}]\n",
         &["line 3, column 57: profiles[0].pluginConfig[0].args.shape: has no effect while feature gate \
-         StorageCapacityScoring is off; hint: leave it out, or set StorageCapacityScoring=true"],
+         StorageCapacityScoring is off; hint: remove it, or set StorageCapacityScoring=true"],
     );
 }
 
@@ -455,7 +449,7 @@ fn added_affinity_must_be_one_that_can_be_judged() {
             "line 11, column 15: ARGS.addedAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].\
          matchExpressions[0]: it lists no value",
             "line 12, column 21: ARGS.addedAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].\
-         matchExpressions[1].key: \"a b\" is no valid name: the name must be letters, digits, '-', '_' and '.', with a \
+         matchExpressions[1].key: \"a b\" is not a valid name: the name must be letters, digits, '-', '_' and '.', with a \
          letter or digit at both ends",
             "line 13, column 15: ARGS.addedAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].\
          matchExpressions[2]: its value is not a whole number",

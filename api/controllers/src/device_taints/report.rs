@@ -138,8 +138,8 @@ fn foreseen(tally: Tally) -> String {
     let pods = counted(tally.pods, "pod", "pods");
     let namespaces = counted(tally.namespaces, "namespace", "namespaces");
     format!(
-        "{published} and {allocated} selected; with effect NoExecute {pods} in {namespaces} would be evicted; \
-         this was counted once; hint: change or recreate the rule to count again"
+        "{published} and {allocated} selected; with effect NoExecute {pods} in {namespaces} would be evicted; the \
+            count is not updated; hint: change or recreate the rule to count again"
     )
 }
 

@@ -64,13 +64,13 @@ fn idle<'a>(scene: &Scene<'a>) -> BTreeMap<(&'a str, String), Vec<&'a DeviceAtta
 impl<'a> Pass<'a> {
     fn answer(&mut self, want: &Want<'_>) -> AttachmentChoice {
         let Some(node) = want.node else {
-            let why = "the allocation names no node; are binding conditions on everywhere?".to_owned();
+            let why = "the allocation names no node; hint: check that feature gate DRADeviceBindingConditions is on in the scheduler and the API server".to_owned();
             return AttachmentChoice::Refused(Reason::NotInFabric, why);
         };
         let Some(host) = self.scene.hosts.get(node).copied() else {
             return AttachmentChoice::Refused(
                 Reason::NotInFabric,
-                format!("node {node} is no host of the fabric"),
+                format!("node {node} is not a host of the fabric"),
             );
         };
         if want.hand_over == HandOver::InPlace && self.scene.lacks_identity(node) {
@@ -107,7 +107,7 @@ impl<'a> Pass<'a> {
             let given = ledger::given((*entry).clone(), want.noted());
             return Some(AttachmentChoice::Act(Box::new(FabricAction::Assign(Box::new(given)))));
         }
-        let message = format!("a device waits for it on node {} already", entry.spec.node);
+        let message = format!("a device is already attached for it on node {}", entry.spec.node);
         Some(AttachmentChoice::Refused(Reason::AttachedAlready, message))
     }
 
@@ -144,7 +144,7 @@ impl<'a> Pass<'a> {
             return self.enter(want, node, name, unit, place);
         }
         if !free.is_empty() {
-            let why = format!("node {node} can have no more devices of this model");
+            let why = format!("node {node} has reached its limit of devices of this model");
             return AttachmentChoice::Refused(Reason::NodeFull, why);
         }
         let is_leaving = |(name, _): &(&str, &Unit)| {
@@ -154,7 +154,7 @@ impl<'a> Pass<'a> {
         if scene.units_of(&want.model).iter().any(is_leaving) {
             return AttachmentChoice::Wait;
         }
-        AttachmentChoice::Refused(Reason::NoFreeDevice, "no device of this model is free any more".to_owned())
+        AttachmentChoice::Refused(Reason::NoFreeDevice, "no free device of this model is left".to_owned())
     }
 
     fn enter(

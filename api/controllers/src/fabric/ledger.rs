@@ -135,8 +135,8 @@ pub(super) fn found(mut entry: DeviceAttachment, now: Timestamp) -> DeviceAttach
 /// Another attached it, or nobody knows: nothing is done about it.
 pub(super) fn observed(mut entry: DeviceAttachment, now: Timestamp) -> DeviceAttachment {
     entry.status.failures = 0;
-    let why = "the device was attached by another, so it is neither offered nor detached; hint: set spec.origin to \
-        Attached to have both";
+    let why = "the device was not attached by this controller, so it is neither offered nor detached; hint: set \
+        spec.origin to Attached to manage it";
     withheld(entry, why, now)
 }
 

@@ -72,7 +72,8 @@ fn is_unsafe(slice: &ResourceSlice) -> bool {
 
 /// Offers nothing, and says why. Once the server is mended, whoever deletes the empty slices has devices offered again.
 fn withhold(scene: &Scene<'_>, decision: &mut FabricDecision) {
-    let why = "the server leaves out binding conditions; hint: switch DRADeviceBindingConditions on, then delete this slice";
+    let why = "the API server drops binding conditions; hint: enable feature gate DRADeviceBindingConditions, then \
+        delete this slice";
     for slice in &scene.slices {
         if slice.metadata.annotations.contains_key(WITHHELD) {
             continue;

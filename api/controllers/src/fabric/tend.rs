@@ -49,9 +49,9 @@ fn attaching(scene: &Scene<'_>, entry: &DeviceAttachment, decision: &mut FabricD
             return decision.actions.push(FabricAction::Forget(Box::new(own)));
         }
         Seen::Free | Seen::NotYet => return decision.actions.push(FabricAction::Attach(Box::new(own))),
-        Seen::Elsewhere(place) => format!("it is attached to host {} meanwhile", place.host),
-        Seen::Broken => "it does not work".to_owned(),
-        Seen::Gone => "the fabric has it no more".to_owned(),
+        Seen::Elsewhere(place) => format!("it is attached to host {}", place.host),
+        Seen::Broken => "the device is not healthy".to_owned(),
+        Seen::Gone => "the fabric no longer has the device".to_owned(),
     };
     record(decision, ledger::failed(own, &why, now, scene.options));
 }
@@ -146,7 +146,7 @@ fn lost(
             record(decision, ledger::attaching(entry.clone(), scene.now));
         }
         Some(want) if want.reported != Reported::Failed => {
-            let message = "the device was taken from the node by somebody else".to_owned();
+            let message = "another client detached the device from the node".to_owned();
             reports.failed(scene, want, Reason::DeviceLost, message);
         }
         Some(_) => {}
@@ -204,8 +204,9 @@ fn reserved(
         Some(want) if want.is_pending() => {
             if is_published && all_wait_for_their_pod(scene, want) {
                 let node = &entry.spec.node;
-                let message =
-                    format!("attached to node {node}, whose driver publishes it: to be taken from there");
+                let message = format!(
+                    "attached to node {node}; allocate it from the driver of the node, which publishes it"
+                );
                 reports.failed(scene, want, Reason::AttachedToNode, message);
             }
         }

@@ -39,7 +39,7 @@ pub(super) fn judge(job: &Job, pod: &Pod) -> Failure {
     match rule.action.as_str() {
         "Ignore" => Failure::Ignored,
         "FailIndex" => Failure::EndsIndex,
-        "FailJob" => Failure::EndsJob(format!("{why}, which ends the job by rule {at} of its policy")),
+        "FailJob" => Failure::EndsJob(format!("{why}, which matches rule {at} of the pod failure policy")),
         _ => Failure::Counts,
     }
 }
@@ -99,8 +99,7 @@ mod tests {
 
     #[test]
     fn the_first_rule_that_applies_decides() {
-        let ends =
-            "container main of pod ns/p ended with exit code 42, which ends the job by rule 1 of its policy";
+        let ends = "container main of pod ns/p ended with exit code 42, which matches rule 1 of the pod failure policy";
         let disrupted = json!({
             "action": "Ignore", "onPodConditions": [{ "type": "DisruptionTarget", "status": "True" }],
         });

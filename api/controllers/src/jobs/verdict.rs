@@ -47,7 +47,7 @@ impl Verdict {
 
     /// Everything that was to succeed has.
     pub(super) fn completions_reached() -> Self {
-        Self::new(End::Complete, "CompletionsReached", "as many pods succeeded as were to")
+        Self::new(End::Complete, "CompletionsReached", "the required number of pods succeeded")
     }
 
     /// The reason of a failure, as events have it. A status may have been written by others, who know other reasons.
@@ -117,7 +117,7 @@ fn by_limit(job: &Job, pods: &[&Pod], count: &Count<'_>) -> Option<Verdict> {
     let limit = job.spec.backoff_limit.unwrap_or(i32::MAX);
     let restarts = if job.spec.template.spec.restart_policy == "OnFailure" { restarts(pods) } else { 0 };
     let is_over = count.failures() > limit || (restarts > 0 && restarts >= limit);
-    let message = "more pods failed than the job allows";
+    let message = "the job has reached its backoffLimit";
     if is_over { Verdict::failed("BackoffLimitExceeded", message) } else { None }
 }
 
@@ -131,7 +131,7 @@ fn restarts(pods: &[&Pod]) -> i32 {
 
 fn by_deadline(job: &Job, now: Timestamp) -> Option<Verdict> {
     let is_over = deadline(job).is_some_and(|deadline| now >= deadline);
-    let message = "the job was active for longer than it may be";
+    let message = "the job was active longer than activeDeadlineSeconds";
     if is_over { Verdict::failed("DeadlineExceeded", message) } else { None }
 }
 
@@ -139,10 +139,13 @@ fn by_indexes(job: &Job, count: &Count<'_>) -> Option<Verdict> {
     let (completed, failed) = (count.completed.as_ref()?, count.failed.as_ref()?.len());
     let most = job.spec.max_failed_indexes.and_then(|most| u32::try_from(most).ok());
     if most.is_some_and(|most| failed > most) {
-        return Verdict::failed("MaxFailedIndexesExceeded", "more indexes failed than the job allows");
+        return Verdict::failed(
+            "MaxFailedIndexesExceeded",
+            "more indexes failed than maxFailedIndexes allows",
+        );
     }
     let is_over = failed > 0 && failed + completed.len() >= completions(job);
-    if is_over { Verdict::failed("FailedIndexes", "every index has ended, and some failed") } else { None }
+    if is_over { Verdict::failed("FailedIndexes", "all indexes terminated, and some failed") } else { None }
 }
 
 fn by_success(job: &Job, count: &Count<'_>) -> Option<Verdict> {

@@ -39,12 +39,12 @@ fn named<'a>(pod: &'a Pod, entry: &'a PodResourceClaim) -> Result<Option<&'a str
     let noted = pod.status.resource_claim_statuses.iter().find(|status| status.name == entry.name);
     match noted {
         Some(noted) => Ok(noted.resource_claim_name.as_deref()),
-        None => Err(format!("the ResourceClaim for {} has not been made yet", entry.name)),
+        None => Err(format!("the ResourceClaim for {} is not created yet", entry.name)),
     }
 }
 
 fn hindrance(pod: &Pod, name: &str, claim: Option<&ResourceClaim>) -> Option<String> {
-    let Some(claim) = claim else { return Some(format!("ResourceClaim {name} is not there")) };
+    let Some(claim) = claim else { return Some(format!("ResourceClaim {name} not found")) };
     let is_reserved = claim.status.reserved_for.iter().any(|user| {
         let is_group = user.api_group == "scheduling.k8s.io" && user.resource == "podgroups";
         user.uid == pod.metadata.uid || (is_group && group_of(pod) == Some(user.name.as_str()))
@@ -54,7 +54,7 @@ fn hindrance(pod: &Pod, name: &str, claim: Option<&ResourceClaim>) -> Option<Str
         let claim_uid = &claim.metadata.uid;
         return Some(format!("ResourceClaim {name} ({claim_uid}) is not reserved for pod {pod} ({uid})"));
     }
-    claim.status.allocation.is_none().then(|| format!("ResourceClaim {name} has no devices yet"))
+    claim.status.allocation.is_none().then(|| format!("ResourceClaim {name} is not allocated yet"))
 }
 
 #[cfg(test)]
@@ -90,12 +90,12 @@ mod tests {
         let other = json!({ "resource": "pods", "name": "p", "uid": "another" });
         let denied = "ResourceClaim c (cu) is not reserved for pod p (u)";
         let table: [(&Value, Option<Value>, Option<&str>); 8] = [
-            (&json!([]), None, Some("the ResourceClaim for gpu has not been made yet")),
+            (&json!([]), None, Some("the ResourceClaim for gpu is not created yet")),
             (&json!([{ "name": "gpu" }]), None, None),
             (&made, None, Some("ResourceClaim c is not there")),
             (&made, Some(json!({ "allocation": devices })), Some(denied)),
             (&made, Some(json!({ "allocation": devices, "reservedFor": [other] })), Some(denied)),
-            (&made, Some(json!({ "reservedFor": [user] })), Some("ResourceClaim c has no devices yet")),
+            (&made, Some(json!({ "reservedFor": [user] })), Some("ResourceClaim c is not allocated yet")),
             (&made, Some(json!({ "allocation": devices, "reservedFor": [other, user] })), None),
             (&made, Some(json!({ "allocation": devices, "reservedFor": [group] })), None),
         ];

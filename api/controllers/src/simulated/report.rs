@@ -29,7 +29,12 @@ fn fault(node: &Node) -> Option<&str> {
 /// A patch of the status of a node that has not said whether it is ready; nothing if it has.
 pub fn ready(node: &Node, now: Timestamp) -> Option<Value> {
     let (status, reason, message) = match fault(node) {
-        Some("not-ready") => ("False", "KubeletNotReady", "this node is simulated, and told not to be ready"),
+        Some("not-ready") => (
+            "False",
+            "KubeletNotReady",
+            "this node is simulated, and annotation \
+            supercargo.dev/fault makes it not ready",
+        ),
         _ => ("True", "KubeletReady", "this node is simulated"),
     };
     let is_said = |condition: &objects::core::node::NodeCondition| {

@@ -190,7 +190,7 @@ fn what_was_read_is_told_when_it_failed() {
     let leaving = json!({ "resourceVersion": "7", "deletionTimestamp": "2026-01-02T03:04:05Z" });
     let found = Object::Claim(claim(&leaving, &with_devices()));
     let settled = settled(delivery.step(done(found), NOW));
-    assert_eq!(settled.outcome, WriteOutcome::Failed("it got deleted in the meantime".to_owned()));
+    assert_eq!(settled.outcome, WriteOutcome::Failed("it was deleted concurrently".to_owned()));
     assert_eq!(told(&settled), ["at 7, devices: true"]);
 }
 
@@ -333,7 +333,7 @@ fn users_are_read_before_a_claim_loses_its_devices_and_each_time_that_it_is() {
     let mut at_work = Pod::clone(&pod(&json!({})));
     at_work.spec.node_name = "node".to_owned();
     let settled = settled(delivery.step(done(Object::Pod(Arc::new(at_work))), NOW));
-    assert_eq!(settled.outcome, WriteOutcome::Failed("it is in use in the meantime".to_owned()));
+    assert_eq!(settled.outcome, WriteOutcome::Failed("it is in use".to_owned()));
     // What a watch told is no reason to leave them out.
     let (_, action) = begin(deallocate(), knowing(claim(&json!({}), &with_devices())));
     is_reading(&action, "Pod");

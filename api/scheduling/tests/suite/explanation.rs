@@ -88,7 +88,7 @@ fn a_pod_that_waits_has_its_reasons_conflict_and_remedies() {
                 {"changes": [{"code": "EndPod", "message": "pod default/db on node a ends"}], "node": "a"},
                 {
                     "changes": [
-                        {"code": "AddNode", "message": "there is another node like a, without pods"},
+                        {"code": "AddNode", "message": "a node like a is added"},
                     ],
                     "node": "a-new-1",
                 },

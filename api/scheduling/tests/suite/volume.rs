@@ -90,7 +90,7 @@ fn a_volume_that_another_claim_has_is_left_alone() {
     let other = ask(&bind(), Some(&owned("d", "du")), None);
     assert_eq!(
         other.map_err(|error| error.to_string()),
-        Err("it got bound to claim ns/d in the meantime".to_owned())
+        Err("it was bound to claim ns/d concurrently".to_owned())
     );
     assert!(ask(&bind(), Some(&owned("c", "former")), None).is_err());
     assert_eq!(ask(&bind(), None, None), Err(RequestError::Gone));
@@ -116,7 +116,7 @@ fn a_node_is_selected_for_a_claim_unless_it_has_one_or_has_a_volume() {
     assert_eq!(told(&json!({ SELECTED: "n" }), ""), Ok(Next::Done));
     assert_eq!(
         told(&json!({ SELECTED: "m" }), ""),
-        Err("node m got selected for it in the meantime".to_owned())
+        Err("node m was selected for it concurrently".to_owned())
     );
-    assert_eq!(told(&json!({}), "v"), Err("it got volume v in the meantime".to_owned()));
+    assert_eq!(told(&json!({}), "v"), Err("it was bound to volume v concurrently".to_owned()));
 }

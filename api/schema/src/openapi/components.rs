@@ -102,7 +102,7 @@ impl Walk<'_> {
             "properties": {
                 "apiVersion": { "type": "string", "description": API_VERSION },
                 "kind": { "type": "string", "description": KIND },
-                "metadata": self.wrapped(LIST_META, "The revision of the list, and where to go on.", Some(json!({}))),
+                "metadata": self.wrapped(LIST_META, "The revision of the list, and the token of the next page.", Some(json!({}))),
                 "items": {
                     "type": "array",
                     "items": self.dialect.reference(&item),

@@ -19,7 +19,7 @@ const COLUMNS: &[(&str, &[Column])] = &[
             ("Model", ".spec.model", "The model of the device."),
             ("Node", ".spec.node", "The node that it is attached to."),
             ("Claim", ".spec.claim.name", "The claim that it is attached for."),
-            ("Phase", ".status.phase", "How far it has come."),
+            ("Phase", ".status.phase", "State of the attachment."),
             (
                 "Origin",
                 ".spec.origin",

@@ -218,7 +218,7 @@ impl Subject<'_> {
             };
             responses.insert((*code).to_owned(), response);
         }
-        responses.insert("401".to_owned(), json!({ "description": "nobody known is asking" }));
+        responses.insert("401".to_owned(), json!({ "description": "authentication is required" }));
         responses.into()
     }
 

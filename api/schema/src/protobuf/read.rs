@@ -16,7 +16,7 @@ pub enum NotProtobuf {
     #[error("the body lacks the prefix of Kubernetes' protobuf")]
     NoPrefix,
     /// A message ends too early, or has another form.
-    #[error("the body is no valid protobuf: {0}")]
+    #[error("the body is not valid protobuf: {0}")]
     Malformed(&'static str),
     /// The kind is not served, or has no protobuf form.
     #[error("{0} is not served in protobuf; hint: send JSON")]

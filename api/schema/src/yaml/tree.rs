@@ -122,7 +122,7 @@ pub fn fault(error: &serde_saphyr::Error) -> NoTree {
     } else if told.starts_with("budget breached: Depth") || told.starts_with("recursion limit") {
         "lists and maps are nested too deeply"
     } else if told.starts_with("budget breached") {
-        "there is too much of it"
+        "the document is too large"
     } else {
         told.trim_end_matches(&format!(" at {at}"))
     };
@@ -263,7 +263,7 @@ mod tests {
             let items = format!("*a{}, ", level - 1).repeat(10);
             bomb += &format!("a{level}: &a{level} [{items}]\n");
         }
-        assert_eq!(tree(&bomb), "line 6, column 15: there is too much of it");
+        assert_eq!(tree(&bomb), "line 6, column 15: the document is too large");
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub(super) fn namespace(object: &Value, now: Timestamp) -> Vec<Value> {
 
 pub(super) const SECRET: &[Column] = &[
     NAME,
-    Column::text("Type", "What the secret is for."),
+    Column::text("Type", "The type of the secret."),
     Column::text("Data", "How many entries the secret has."),
     AGE,
 ];
@@ -32,7 +32,7 @@ pub(super) fn config_map(object: &Value, now: Timestamp) -> Vec<Value> {
     vec![name(object), entries.into(), age(object, now)]
 }
 
-pub(super) const LEASE: &[Column] = &[NAME, Column::text("Holder", "Who holds the lease."), AGE];
+pub(super) const LEASE: &[Column] = &[NAME, Column::text("Holder", "The holder of the lease."), AGE];
 
 pub(super) fn lease(object: &Value, now: Timestamp) -> Vec<Value> {
     vec![name(object), text(&object["spec"]["holderIdentity"]).into(), age(object, now)]

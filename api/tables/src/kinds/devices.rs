@@ -8,7 +8,7 @@ use crate::column::{AGE, Column, NAME};
 use crate::fields::{is_deleted, is_true, items, name, number, text};
 
 pub(super) const CLAIM: &[Column] =
-    &[NAME, Column::text("State", "Whether the claim waits, is allocated, is reserved, or goes away."), AGE];
+    &[NAME, Column::text("State", "State of the claim: pending, allocated, reserved or deleted."), AGE];
 
 pub(super) fn claim(object: &Value, now: Timestamp) -> Vec<Value> {
     let status = &object["status"];

@@ -13,10 +13,10 @@ pub(super) const COLUMNS: &[Column] = &[
     Column::text("Reason", "Why the event was written, in one word."),
     Column::text("Object", "The object that the event is about."),
     Column::text("Subobject", "The part of the object that the event is about.").wide(),
-    Column::text("Source", "Who wrote the event.").wide(),
-    Column::text("Message", "What happened, in a sentence."),
+    Column::text("Source", "The component that reported the event.").wide(),
+    Column::text("Message", "The message of the event."),
     Column::text("First Seen", "How long ago the event happened for the first time.").wide(),
-    Column::text("Count", "How often the event happened.").wide(),
+    Column::text("Count", "Number of times the event happened.").wide(),
     NAME.wide(),
 ];
 

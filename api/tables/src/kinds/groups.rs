@@ -10,9 +10,9 @@ use crate::fields::{is_true, last_condition, name, number, set_or, text, truth};
 pub(super) const PRIORITY_CLASS: &[Column] = &[
     NAME,
     Column::integer("Value", "The priority of the pods of the class."),
-    Column::boolean("Global-Default", "Whether pods that name no class are of this one."),
+    Column::boolean("Global-Default", "Whether this is the default class."),
     AGE,
-    Column::text("PreemptionPolicy", "Whether pods of the class may take the place of others."),
+    Column::text("PreemptionPolicy", "Whether pods of the class may preempt other pods."),
 ];
 
 pub(super) fn priority_class(object: &Value, now: Timestamp) -> Vec<Value> {
@@ -29,7 +29,7 @@ const POLICY: Column = Column::text("Policy", "Whether the group is placed as a 
 const WORKLOAD: Column = Column::text("Workload", "The workload that the group belongs to.");
 
 pub(super) const POD_GROUP: &[Column] =
-    &[NAME, POLICY, WORKLOAD, Column::text("Status", "How far the group is."), AGE];
+    &[NAME, POLICY, WORKLOAD, Column::text("Status", "Status of the group."), AGE];
 
 pub(super) fn pod_group(object: &Value, now: Timestamp) -> Vec<Value> {
     let conditions = &object["status"]["conditions"];

@@ -11,7 +11,7 @@ use crate::fields::{entries, is_true, items, last_condition, name, text, text_or
 
 pub(super) const COLUMNS: &[Column] = &[
     NAME,
-    Column::text("Status", "Whether the node is ready, and whether new pods may come to it."),
+    Column::text("Status", "Whether the node is ready, and whether it is cordoned."),
     Column::text("Roles", "The roles that the node's labels give it."),
     AGE,
     Column::text("Version", "The version of the node's kubelet."),

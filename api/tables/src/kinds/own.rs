@@ -12,10 +12,10 @@ pub(super) const ATTACHMENT: &[Column] = &[
     Column::text("Model", "The model of the device."),
     Column::text("Node", "The node that it is attached to."),
     Column::text("Claim", "The claim that it is attached for."),
-    Column::text("Phase", "How far it has come."),
+    Column::text("Phase", "State of the attachment."),
     Column::text("Origin", "Whether it was attached by the fabric's controller, or found attached."),
     AGE,
-    Column::text("Message", "What went wrong last, or why the device is left alone.").wide(),
+    Column::text("Message", "The last error, or why the device is not used.").wide(),
 ];
 
 pub(super) fn attachment(object: &Value, now: Timestamp) -> Vec<Value> {
@@ -73,7 +73,7 @@ pub(super) fn topology(object: &Value, now: Timestamp) -> Vec<Value> {
 
 pub(super) const CONTEXT: &[Column] = &[
     NAME,
-    Column::text("Selected Node", "The node that the scheduler would like to take."),
+    Column::text("Selected Node", "The node that the scheduler selected."),
     Column::integer("Potential Nodes", "How many nodes the scheduler asked about."),
     Column::integer("Claims", "For how many claims a driver has answered."),
     AGE,
@@ -96,7 +96,7 @@ pub(super) const WORKLOAD: &[Column] = &[
     Column::integer("Bound", "How many pods of its groups are bound to a node."),
     Column::text("Placed", "Whether every replica of every group has the pods that it needs on nodes."),
     AGE,
-    Column::text("Message", "Why the first group that waits does.").wide(),
+    Column::text("Message", "Why the first waiting group waits.").wide(),
 ];
 
 pub(super) fn workload(object: &Value, now: Timestamp) -> Vec<Value> {

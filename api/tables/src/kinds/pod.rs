@@ -12,15 +12,15 @@ use crate::fields::{holds, is_deleted, is_true, items, name, number, text, text_
 pub(super) const COLUMNS: &[Column] = &[
     NAME,
     Column::text("Ready", "How many of the pod's containers are ready, and how many there are."),
-    Column::text("Status", "The phase of the pod, or the reason why it is not further."),
-    Column::text("Restarts", "How often containers of the pod were started again, and when last."),
+    Column::text("Status", "The phase of the pod, or the reason that it is not running."),
+    Column::text("Restarts", "Number of container restarts of the pod, and the time of the last."),
     AGE,
     Column::text("IP", "The address of the pod.").wide(),
     Column::text("Node", "The node on which the pod runs.").wide(),
-    Column::text("Nominated Node", "The node on which room is being made for the pod.").wide(),
+    Column::text("Nominated Node", "The node on which pods are being preempted for the pod.").wide(),
     Column::text(
         "Readiness Gates",
-        "How many of the pod's readiness gates are open, and how many there are.",
+        "Number of readiness gates of the pod that are true, and the number of readiness gates.",
     )
     .wide(),
 ];

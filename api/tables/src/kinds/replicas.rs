@@ -8,12 +8,12 @@ use crate::column::{AGE, Column, NAME};
 use crate::fields::{holds, is_deleted, joined_by, name, number};
 use crate::selectors::{labels, selector};
 
-const DESIRED: Column = Column::integer("Desired", "How many pods there are to be.");
-const CURRENT: Column = Column::integer("Current", "How many pods there are.");
+const DESIRED: Column = Column::integer("Desired", "Desired number of pods.");
+const CURRENT: Column = Column::integer("Current", "Current number of pods.");
 const READY: Column = Column::integer("Ready", "How many pods are ready.");
 const CONTAINERS: Column = Column::text("Containers", "The names of the template's containers.").wide();
 const IMAGES: Column = Column::text("Images", "The images of the template's containers.").wide();
-const SELECTOR: Column = Column::text("Selector", "The labels by which the object knows its pods.").wide();
+const SELECTOR: Column = Column::text("Selector", "The label selector of the object.").wide();
 
 pub(super) const CONTROLLER: &[Column] = &[NAME, DESIRED, CURRENT, READY, AGE, CONTAINERS, IMAGES, SELECTOR];
 
@@ -48,13 +48,8 @@ fn template(object: &Value) -> [Value; 2] {
     [joined_by(containers, "name").into(), joined_by(containers, "image").into()]
 }
 
-pub(super) const STATEFUL_SET: &[Column] = &[
-    NAME,
-    Column::text("Ready", "How many pods are ready, and how many there are to be."),
-    AGE,
-    CONTAINERS,
-    IMAGES,
-];
+pub(super) const STATEFUL_SET: &[Column] =
+    &[NAME, Column::text("Ready", "Number of ready pods, and the desired number."), AGE, CONTAINERS, IMAGES];
 
 pub(super) fn stateful_set(object: &Value, now: Timestamp) -> Vec<Value> {
     let (ready, desired) = (number(&object["status"]["readyReplicas"]), number(&object["spec"]["replicas"]));
@@ -65,8 +60,8 @@ pub(super) fn stateful_set(object: &Value, now: Timestamp) -> Vec<Value> {
 
 pub(super) const JOB: &[Column] = &[
     NAME,
-    Column::text("Status", "How far the job is."),
-    Column::text("Completions", "How many pods succeeded, and how many are to."),
+    Column::text("Status", "Status of the job."),
+    Column::text("Completions", "Number of succeeded pods, and the desired number."),
     Column::text("Duration", "How long the job took, or has taken so far."),
     AGE,
     CONTAINERS,

@@ -17,8 +17,8 @@ const MODE: Column =
 pub(super) const VOLUME: &[Column] = &[
     NAME,
     Column::text("Capacity", "How much the volume holds."),
-    Column::text("Access Modes", "Who may mount the volume, and how."),
-    Column::text("Reclaim Policy", "What becomes of the volume once its claim is gone."),
+    Column::text("Access Modes", "The access modes of the volume."),
+    Column::text("Reclaim Policy", "Reclaim policy of the volume."),
     Column::text("Status", "Whether the volume is free, bound or released."),
     Column::text("Claim", "The claim to which the volume is bound."),
     Column::text("StorageClass", "The class of the volume."),
@@ -56,7 +56,7 @@ pub(super) const VOLUME_CLAIM: &[Column] = &[
     Column::text("Status", "Whether the claim has its volume."),
     Column::text("Volume", "The volume to which the claim is bound."),
     Column::text("Capacity", "How much the volume holds."),
-    Column::text("Access Modes", "Who may mount the volume, and how."),
+    Column::text("Access Modes", "The access modes of the volume."),
     Column::text("StorageClass", "The class of the claim."),
     ATTRIBUTES,
     AGE,
@@ -113,8 +113,8 @@ fn access_modes(field: &Value) -> String {
 
 pub(super) const CLASS: &[Column] = &[
     NAME,
-    Column::text("Provisioner", "Who makes the volumes of the class."),
-    Column::text("ReclaimPolicy", "What becomes of a volume once its claim is gone."),
+    Column::text("Provisioner", "The provisioner of the class."),
+    Column::text("ReclaimPolicy", "Reclaim policy of volumes of the class."),
     Column::text("VolumeBindingMode", "When volumes of the class are made and bound."),
     Column::text("AllowVolumeExpansion", "Whether volumes of the class can grow."),
     AGE,
@@ -166,16 +166,13 @@ pub(super) fn csi_node(object: &Value, now: Timestamp) -> Vec<Value> {
 pub(super) const CSI_DRIVER: &[Column] = &[
     NAME,
     Column::boolean("AttachRequired", "Whether volumes are attached to a node before they are mounted."),
-    Column::boolean("PodInfoOnMount", "Whether the driver is told of the pod when it mounts a volume."),
+    Column::boolean("PodInfoOnMount", "Whether the driver receives pod information when it mounts a volume."),
     Column::boolean(
         "StorageCapacity",
         "Whether the scheduler looks at the capacity that the driver reports.",
     ),
-    Column::text("TokenRequests", "For whom the driver gets tokens of the pod's service account."),
-    Column::boolean(
-        "RequiresRepublish",
-        "Whether the driver is called again and again for a mounted volume.",
-    ),
+    Column::text("TokenRequests", "Audiences of the service account tokens that the driver receives."),
+    Column::boolean("RequiresRepublish", "Whether the driver is called periodically for a mounted volume."),
     Column::text("Modes", "Which kinds of volumes the driver has."),
     AGE,
 ];

@@ -136,10 +136,8 @@ async fn what_a_node_reports_is_given_and_what_is_optional_may_be_none() {
     // A report that means nothing, and one that is withdrawn, take nothing from those who have it.
     let reports = Resource::<ConfigMap>::named("configmaps").within("kube-system");
     stage.set_switches("publish: fail\n");
-    until("it is said that it means nothing", || async {
-        stage.log().contains("reports nothing that can be read")
-    })
-    .await;
+    until("it is said that it means nothing", || async { stage.log().contains("has an invalid report") })
+        .await;
     pod(&stage, "c", "local").await;
     until_waiting(&stage, "c", "unsuitable").await;
     stage.set_switches("publish: nothing\n");
@@ -166,7 +164,7 @@ async fn a_lender_is_dead_wrong_and_slow_on_request() {
 
     stage.set_switches("negotiate: fail\n");
     stage.start_lending(has_one).await;
-    until("it fails", || async { stage.log().contains("told to fail") }).await;
+    until("it fails", || async { stage.log().contains("configured to fail") }).await;
     stage.switch("negotiate: wrong\n").await;
     until_waiting(&stage, "a", "unsuitable").await;
     stage.switch("delayMs: 30\n").await;

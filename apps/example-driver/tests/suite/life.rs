@@ -66,7 +66,7 @@ async fn it_fails_as_it_is_told() {
     assert!(stage.log().contains("pool n1, device Not A Name!: name:"), "{}", stage.log());
     let claim = stage.claim("a", "gpu-0").await;
     let said = stage.prepare(&claim).await.expect("an answer");
-    assert_eq!(said[&claim.uid].error, "told to fail: prepare");
+    assert_eq!(said[&claim.uid].error, "configured to fail: prepare");
     stage.switch("prepare: wrong-uid\n").await;
     let said = stage.prepare(&claim).await.expect("an answer");
     assert_eq!(said.keys().collect::<Vec<_>>(), ["not-your-claim-0"]);
@@ -85,7 +85,7 @@ async fn it_fails_as_it_is_told() {
     stage.switch("{prepare: ok, unprepare: fail, delayMs: 300}\n").await;
     let slow = timeout(Duration::from_millis(200), stage.prepare(&claim)).await;
     slow.expect_err("it takes its time");
-    assert_eq!(stage.unprepare(&claim).await, "told to fail: unprepare");
+    assert_eq!(stage.unprepare(&claim).await, "configured to fail: unprepare");
     stage.switch("prepare: hang\n").await;
     timeout(Duration::from_millis(500), stage.prepare(&claim)).await.expect_err("it hangs");
     stage.switch("prepare: ok\n").await;

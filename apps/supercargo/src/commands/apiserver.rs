@@ -8,6 +8,7 @@ use clap::Args;
 use gates::Gates;
 use server::{Options, Server, Users};
 
+use crate::cli::address;
 use crate::embedded::{self, Opened};
 use crate::failure::Failure;
 
@@ -17,23 +18,23 @@ Examples:
   supercargo apiserver --listen 127.0.0.1:6443 --data-dir data --admin-token secret
   kubectl --kubeconfig kubeconfig get namespaces";
 
-/// Serve the Kubernetes API on this machine, for first minutes, driver authors, CI and small sites
+/// Run a Kubernetes API server in this process, for evaluation, driver development, CI and small sites
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Apiserver {
-    /// Where to listen; port 0 takes any that is free
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:6443")]
+    /// The address to listen on; port 0 chooses a free port
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address, default_value = "127.0.0.1:6443")]
     listen: SocketAddr,
-    /// Keep everything here; without it everything is in memory and gone when the process ends
+    /// Directory for all data; without it, data is kept in memory and lost when the process exits
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
-    /// The token of the administrator; without it one is made
+    /// Bearer token of the administrator; generated if not set
     #[arg(long, value_name = "TOKEN")]
     admin_token: Option<String>,
-    /// Write a kubeconfig for the administrator here, readable by its owner only
+    /// File to write the administrator's kubeconfig to, readable by its owner only
     #[arg(long, value_name = "FILE")]
     write_kubeconfig: Option<PathBuf>,
-    /// Features to switch on or off, such as AllAlpha=true,DRADeviceTaints=false
+    /// Feature gates to set, such as AllAlpha=true,DRADeviceTaints=false
     #[arg(long, value_name = "GATES", default_value = "")]
     feature_gates: String,
 }
@@ -84,7 +85,7 @@ impl Apiserver {
     }
 }
 
-/// Done when the process is told to stop.
+/// Done when the process receives a signal to stop.
 pub(crate) async fn stopped() {
     use tokio::signal::unix::{SignalKind, signal};
     let Ok(mut terminated) = signal(SignalKind::terminate()) else { return std::future::pending().await };

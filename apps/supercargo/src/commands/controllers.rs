@@ -30,16 +30,16 @@ Examples:
   supercargo controllers --controllers resourceclaim-controller             only one of them
   supercargo controllers --controllers='*,-node-lifecycle-controller'       all but one
   supercargo controllers --list                                             their names
-  supercargo controllers                                                    within a pod, as its service account";
+  supercargo controllers                                                    in a pod, with its service account";
 
-/// How many requests may be on their way.
+/// Maximum number of concurrent requests.
 const REQUESTS_MAX: usize = 64;
 
-/// Keep the claims, nodes and pods of a cluster in order, where no other controllers do
+/// Run the controllers for claims, nodes and pods, in a cluster that does not run its own
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Controllers {
-    /// Which controllers to run: '*' for all, 'name' for one, '-name' for all but one
+    /// Controllers to run: '*' for all, 'name' for one, '-name' to exclude one
     #[arg(
         long,
         value_name = "NAMES",
@@ -48,31 +48,31 @@ pub(crate) struct Controllers {
         allow_hyphen_values = true
     )]
     controllers: Vec<String>,
-    /// Print the names of all controllers, and end
+    /// Print the names of all controllers and exit
     #[arg(long)]
     pub(crate) list: bool,
-    /// Features to switch on or off, such as GenericWorkload=true
+    /// Feature gates to set, such as GenericWorkload=true
     #[arg(long, value_name = "GATES", default_value = "")]
     feature_gates: String,
-    /// Whether one of several processes is elected to do the work
+    /// Elect a leader among replicas, so that only one is active
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_value_t = true, default_missing_value = "true", action = clap::ArgAction::Set)]
     leader_elect: bool,
-    /// The namespace of the lease by which it is elected
+    /// Namespace of the leader election lease
     #[arg(long, value_name = "NAME", default_value = "kube-system")]
     leader_elect_resource_namespace: String,
-    /// The name of that lease
+    /// Name of the leader election lease
     #[arg(long, value_name = "NAME", default_value = "supercargo-controllers")]
     leader_elect_resource_name: String,
-    /// How long a node may give no sign of life before it counts as lost
+    /// How long a node may miss heartbeats before it is marked unhealthy
     #[arg(long, value_name = "TIME", value_parser = model::duration::parse, default_value = "50s")]
     node_monitor_grace_period: Duration,
-    /// The same for a node that has not said yet how it is
+    /// The same for a node that has never reported its status
     #[arg(long, value_name = "TIME", value_parser = model::duration::parse, default_value = "1m")]
     node_startup_grace_period: Duration,
-    /// How many pods that have ended are kept before the oldest are deleted; 0 keeps all
+    /// Number of terminated pods to keep before the oldest are deleted; 0 keeps all
     #[arg(long, value_name = "COUNT", default_value_t = Limits::default().ended_pods_max)]
     terminated_pod_gc_threshold: usize,
-    /// The port for metrics and health; 0 serves none
+    /// Port for metrics and health checks; 0 disables it
     #[arg(long, value_name = "PORT", default_value_t = CONTROLLERS_PORT)]
     secure_port: u16,
     #[command(flatten)]
@@ -137,8 +137,8 @@ impl Controllers {
         match ended {
             Ended::Stopped => Ok(()),
             Ended::LostLeadership { why } => Err(Failure::Failed {
-                wrong: format!("leads no longer: {why}"),
-                hint: "start it again; whoever leads now goes on".to_owned(),
+                wrong: format!("lost leadership: {why}"),
+                hint: "restart it; the new leader continues the work".to_owned(),
             }),
         }
     }

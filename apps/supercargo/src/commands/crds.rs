@@ -10,14 +10,14 @@ use crate::yaml;
 
 const EXAMPLES: &str = "\
 Examples:
-  supercargo crds | kubectl apply -f -     make our kinds known to a real API server
+  supercargo crds | kubectl apply -f -     install them on a Kubernetes API server
   supercargo crds -o json                  the same as one JSON list";
 
-/// Print our own kinds as CustomResourceDefinitions
+/// Print the CustomResourceDefinitions of supercargo.dev
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Crds {
-    /// How to write them
+    /// Output format
     #[arg(short, long, value_enum, default_value = "yaml")]
     output: Format,
 }
@@ -25,9 +25,9 @@ pub(crate) struct Crds {
 /// How objects are written.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Format {
-    /// One document for each
+    /// One YAML document for each object
     Yaml,
-    /// One list of all
+    /// One JSON list
     Json,
 }
 

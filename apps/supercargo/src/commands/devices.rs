@@ -11,7 +11,7 @@ use inventory::place::DevicePlace;
 use model::device::TaintEffect;
 
 use crate::columns::{columns, row};
-use crate::failure::Failure;
+use crate::failure::{Failure, advice};
 use crate::state::{Named, Source, State};
 use crate::yaml;
 
@@ -25,15 +25,15 @@ Examples:
   supercargo devices --state examples/devices/cluster.yaml
   kubectl get nodes,pods,resourceslices,resourceclaims,deviceclasses -A -o yaml | supercargo devices --state -
 
-States: free; allocated; partly used (claims share it, and some is left); waiting for readiness (binding conditions are not
-reported yet); failed (a binding failure was reported); tainted; counters used up and incompatible groups (partitions of the
-same device that are allocated leave no room); pool incomplete and pool invalid (the slices of its pool are not all there, or
-contradict each other); not published (a claim holds it, and no slice has it any more); unknown (not all claims can be read).";
+States: free; allocated; partly used (claims share it, and some capacity is left); waiting for readiness (binding conditions
+are not reported yet); failed (a binding failure was reported); tainted; counters used up and incompatible groups (allocated
+partitions of the same device exclude it); pool incomplete and pool invalid (slices of its pool are missing, or contradict
+each other); not published (a claim holds it, but no slice lists it any longer); unknown (not all claims can be read).";
 
 /// How many holders of a device a table names.
 const HOLDERS_MAX: usize = 2;
 
-/// Show every device, its state, and the claims and pods that hold it
+/// List devices with their state, and the claims and pods that use them
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Devices {
@@ -41,16 +41,16 @@ pub(crate) struct Devices {
     source: Source,
     #[command(flatten)]
     named: Named,
-    /// Only devices that can be used from this node
+    /// Show only devices that this node can use
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
-    /// Only devices of this driver
+    /// Show only devices of this driver
     #[arg(long, value_name = "NAME")]
     driver: Option<String>,
-    /// Only devices that the selectors of this DeviceClass pick
+    /// Show only devices that match the selectors of this DeviceClass
     #[arg(long, value_name = "NAME")]
     class: Option<String>,
-    /// How to write the answer
+    /// Output format
     #[arg(short, long, value_enum, default_value = "table")]
     output: Format,
 }
@@ -58,7 +58,7 @@ pub(crate) struct Devices {
 /// How devices are written.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Format {
-    /// Columns for people
+    /// A table
     Table,
     /// More columns: classes, taints, and all holders
     Wide,
@@ -98,6 +98,11 @@ impl Devices {
             return Err(unknown("DeviceClass", class, facts.classes.keys().map(AsRef::as_ref)));
         }
         let Inventory { mut devices, mut counters } = inventory(&state.observed(&self.named.namespaces()));
+        if let Some(driver) =
+            self.driver.as_deref().filter(|one| !devices.iter().any(|row| *row.id.driver == **one))
+        {
+            return Err(unknown("driver", driver, devices.iter().map(|row| &*row.id.driver)));
+        }
         devices.retain(|row| {
             self.node.as_deref().is_none_or(|node| row.place.is_at(node))
                 && self.driver.as_deref().is_none_or(|driver| *row.id.driver == *driver)
@@ -108,11 +113,9 @@ impl Devices {
     }
 }
 
-/// A name that nothing has, with the nearest that something has.
+/// The error for a name that does not exist.
 fn unknown<'n>(what: &str, name: &str, known: impl Iterator<Item = &'n str>) -> Failure {
-    let nearest = model::nearest::nearest(name, known);
-    let hint = nearest.map(|nearest| format!("did you mean `{nearest}`?")).unwrap_or_default();
-    Failure::Failed { wrong: format!("there is no {what} {name:?}"), hint }
+    Failure::Failed { wrong: format!("there is no {what} {name:?}"), hint: advice(name, known) }
 }
 
 /// Devices, sums for each node and driver, and counters.

@@ -1,5 +1,6 @@
 //! `supercargo explain`: why a pod, a group of pods or a claim waits or is where it is, and what would help.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use clap::{Args, ValueEnum};
@@ -34,15 +35,15 @@ proposed was tried on such a copy. If not everything can be read (stderr says wh
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Explain {
-    /// The name of a pod, or KIND/NAME with one of the kinds pod, claim, podgroup, compositepodgroup and workload
+    /// Name of a pod, or KIND/NAME where KIND is pod, claim, podgroup, compositepodgroup or workload
     #[arg(value_name = "POD|KIND/NAME", value_parser = Target::parse)]
     object: Target,
-    /// The namespace of the object [default: that of the kubeconfig's context]
+    /// Namespace of the object [default: namespace of the kubeconfig context]
     #[arg(short, long, value_name = "NAMESPACE")]
     namespace: Option<String>,
     #[command(flatten)]
     source: Source,
-    /// How to write the answer
+    /// Output format
     #[arg(short, long, value_enum, default_value = "text")]
     output: Format,
 }
@@ -66,7 +67,7 @@ enum Kind {
 /// How explanations are written.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Format {
-    /// Sentences for people
+    /// Plain text
     Text,
     /// One JSON object
     Json,
@@ -83,8 +84,8 @@ impl Target {
             "podgroup" | "podgroups" | "compositepodgroup" | "compositepodgroups" => Kind::Group,
             "workload" | "workloads" => Kind::Workload,
             other => {
-                let kinds = "pod, claim, podgroup, compositepodgroup and workload";
-                return Err(format!("{other:?} is none of the kinds {kinds}"));
+                let kinds = "pod, claim, podgroup, compositepodgroup or workload";
+                return Err(format!("{other:?} is not a kind that can be explained; hint: use {kinds}"));
             }
         };
         Ok(Target { kind, name: name.to_owned() })
@@ -140,7 +141,10 @@ fn found(subject: &Subject, told: Explanation, state: &State) -> Result<Explanat
         (Subject::Claim(id), _) => return Ok(with_time(id, told, state)),
         _ => return Ok(told),
     };
-    let hint = nearest.map(|nearest| format!("did you mean `{nearest}`?")).unwrap_or_default();
+    let hint = match nearest {
+        Some(nearest) => format!("did you mean `{nearest}`?"),
+        None => elsewhere(subject, state),
+    };
     Err(Failure::Failed { wrong: told.to_string().trim_end().to_owned(), hint })
 }
 
@@ -155,10 +159,27 @@ fn with_time(id: &ClaimId, told: Explanation, state: &State) -> Explanation {
     }
 }
 
+/// The namespaces that have an object of the name, as a hint.
+fn elsewhere(subject: &Subject, state: &State) -> String {
+    let facts = state.facts();
+    let namespaces: BTreeSet<&str> = match subject {
+        Subject::Pod(id) => {
+            let pods = facts.waiting.values().chain(facts.nodes.pods());
+            pods.filter(|pod| pod.id.name == id.name).map(|pod| &*pod.id.namespace).collect()
+        }
+        Subject::Claim(id) => state.namespaces_of_claim(&id.name).collect(),
+        Subject::Group(_) | Subject::Workload(_) => BTreeSet::new(),
+    };
+    match namespaces.first() {
+        Some(namespace) => format!("namespace {namespace} has one of this name: use -n {namespace}"),
+        None => "check the name, and the namespace with -n".to_owned(),
+    }
+}
+
 /// The pod of the namespace whose name is nearest.
 fn nearest_pod<'s>(id: &PodId, state: &'s State) -> Option<&'s str> {
     let facts = state.facts();
     let known = facts.waiting.values().chain(facts.nodes.pods());
     let known = known.filter(|pod| pod.id.namespace == id.namespace).map(|pod| &*pod.id.name);
-    model::nearest::nearest(&id.name, known).filter(|nearest| *nearest != &*id.name)
+    model::nearest::near(&id.name, known).filter(|nearest| *nearest != &*id.name)
 }

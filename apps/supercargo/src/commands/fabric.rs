@@ -34,53 +34,53 @@ their hosts have different names.";
 /// The controller of the fabric, by the name that its readiness is told under.
 const CONTROLLER: &str = "fabric-controller";
 
-/// Attach devices of a composable fabric to nodes, for the claims that were given them
+/// Attach devices of a composable fabric to nodes for allocated claims
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct FabricController {
-    /// Where the manager of the fabric is
+    /// URL of the fabric manager
     #[arg(long, value_name = "URL")]
     manager: String,
-    /// The authority of the manager's certificate
+    /// File with the CA certificate of the fabric manager
     #[arg(long, value_name = "FILE")]
     manager_ca: Option<PathBuf>,
-    /// What to be let in with
+    /// File with the bearer token for the fabric manager
     #[arg(long, value_name = "FILE")]
     manager_token_file: Option<PathBuf>,
-    /// The driver of the devices: that of their vendor
+    /// Name of the DRA driver of the devices
     #[arg(long, value_name = "NAME")]
     driver: String,
-    /// The name of the fabric: pools begin with it, and nodes have it as the value of a label
+    /// Name of the fabric: the prefix of its pools, and the value of the node label supercargo.dev/fabric
     #[arg(long, value_name = "NAME", default_value = "fabric")]
     name: String,
-    /// Whether one of several processes is elected to do the work, by the lease supercargo-fabric-NAME in kube-system
+    /// Elect a leader among replicas, by the lease supercargo-fabric-NAME in kube-system
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_value_t = true, default_missing_value = "true", action = clap::ArgAction::Set)]
     leader_elect: bool,
-    /// How often to look at the fabric, besides after each thing that is done to it
+    /// How often to poll the fabric; it is also polled after each attach and detach
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = model::duration::parse)]
     period: Duration,
-    /// How long a device that is attached may be idle before it is detached
+    /// How long an attached device may be unused before it is detached
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = model::duration::parse)]
     idle_after: Duration,
-    /// How long a device that could not be attached is left alone; twice as long each time
+    /// Back-off after a device could not be attached; doubles with each failure
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = model::duration::parse)]
     rest: Duration,
-    /// How a device becomes a pod's, unless its class or model is named below
+    /// How a pod receives an attached device, unless its class or model is listed below
     #[arg(long, value_name = "HOW", default_value = "in-place")]
     hand_over: How,
-    /// Pods with devices of this class take them from their node's driver
+    /// Use re-pick for devices of this class; can be repeated
     #[arg(long, value_name = "CLASS")]
     re_pick_class: Vec<String>,
-    /// Pods with devices of this model take them from their node's driver
+    /// Use re-pick for devices of this model; can be repeated
     #[arg(long, value_name = "MODEL")]
     re_pick_model: Vec<String>,
-    /// The attribute by which the node's driver says which device of the fabric a device is
+    /// Attribute with which the driver on a node identifies the fabric device
     #[arg(long, value_name = "NAME", default_value = names::UNIT_ATTRIBUTE)]
     unit_attribute: String,
-    /// How many devices a node may have, if the fabric has no limit for it
+    /// Maximum number of devices of a node, if the fabric reports none
     #[arg(long, value_name = "N")]
     devices_per_node: Option<u32>,
-    /// How long pods wait for a device, if not as long as the scheduler says; only Supercargo's server keeps it
+    /// How long pods wait for a device; overrides the scheduler; needs the embedded API server
     #[arg(long, value_name = "TIME")]
     binding_timeout: Option<String>,
     /// The port for metrics and health, such as 10258; 0 serves none
@@ -93,9 +93,9 @@ pub(crate) struct FabricController {
 /// How a device becomes a pod's.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum How {
-    /// The pod is bound with the device of the fabric that it was given
+    /// Bind the pod with the fabric device that was allocated
     InPlace,
-    /// The pod goes round again, and takes the device that its node's driver publishes by then
+    /// Reschedule the pod, so that it is allocated the device that the driver on the node publishes
     RePick,
 }
 
@@ -150,8 +150,8 @@ impl FabricController {
         match ended {
             Ended::Stopped => Ok(()),
             Ended::LostLeadership { why } => Err(Failure::Failed {
-                wrong: format!("leads no longer: {why}"),
-                hint: "start it again; whoever leads now goes on".to_owned(),
+                wrong: format!("lost leadership: {why}"),
+                hint: "restart it; the new leader continues the work".to_owned(),
             }),
         }
     }

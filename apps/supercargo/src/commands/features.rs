@@ -10,14 +10,14 @@ use crate::failure::Failure;
 const EXAMPLES: &str = "\
 Examples:
   supercargo features                                          every gate, its stage and its default
-  supercargo features --feature-gates=AllBeta=true             what would be on
-  supercargo features --feature-gates=DRAAdminAccess=false     what would be on, or why that cannot be";
+  supercargo features --feature-gates=AllBeta=true             which gates would be on
+  supercargo features --feature-gates=DRAAdminAccess=false     which gates would be on, or why the setting is invalid";
 
-/// List the feature gates, or what a setting of them leads to
+/// List the feature gates, or check a setting of them
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Features {
-    /// A setting to try, such as A=true,B=false; AllAlpha and AllBeta stand for all gates of a stage
+    /// Feature gates to set, such as A=true,B=false; AllAlpha and AllBeta set all gates of a stage
     #[arg(long, value_name = "SETTING")]
     feature_gates: Option<String>,
 }

@@ -25,34 +25,34 @@ const EXAMPLES: &str = "\
 Examples:
   supercargo node --name node-1 --kubeconfig kubeconfig
   supercargo node --name node-1 --kubeconfig kubeconfig --root-dir target/node-1    without being root
-  supercargo node --name node-1 --capacity cpu=64 --label rack=7                    for a Node that is not there yet
+  supercargo node --name node-1 --capacity cpu=64 --label rack=7                    for a Node that does not exist yet
 
-A driver finds the node by its directory: let its registration socket be in ROOT/plugins_registry. What the containers of a
-pod would get is in ROOT/pods/UID/devices.json.";
+A driver registers with a socket in ROOT/plugins_registry, where ROOT is --root-dir. The CDI devices that the containers of a
+pod would receive are in ROOT/pods/UID/devices.json.";
 
-/// Be a node that has drivers prepare the devices of its pods; the pods run in name only
+/// Run a simulated kubelet that calls DRA drivers; no containers run
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Node {
-    /// The name of the node; the Node object is made if it is missing
+    /// Name of the node; the Node object is created if it does not exist
     #[arg(long, value_name = "NAME")]
     name: String,
-    /// Where plugins register and what is prepared is kept
+    /// Directory for plugin sockets and the state of prepared claims
     #[arg(long, value_name = "DIR", default_value = "/var/lib/kubelet")]
     root_dir: PathBuf,
-    /// What the node has, if it is to be made; can be repeated
+    /// Capacity of the node, if it is created; can be repeated
     #[arg(long, value_name = "NAME=AMOUNT", value_parser = pair)]
     capacity: Vec<(String, String)>,
-    /// A label of the node, if it is to be made; can be repeated
+    /// Label of the node, if it is created; can be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
     label: Vec<(String, String)>,
-    /// How long a driver may take for one call
+    /// Timeout of a call to a driver
     #[arg(long, value_name = "SECONDS", default_value_t = 45)]
     call_timeout: u64,
-    /// After how long the slices of a driver go that nobody answers for
+    /// Delay before the ResourceSlices of a disconnected driver are deleted
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     wipe_slices_after: u64,
-    /// The port for metrics and health, such as 10250, which is a kubelet's; 0 serves none
+    /// Port for metrics and health checks, such as 10250 as for the kubelet; 0 disables it
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     secure_port: u16,
     #[command(flatten)]
@@ -83,7 +83,7 @@ impl Node {
             serving.end().await;
         }
         ended.map_err(|error| Failure::hinted(&error.to_string()))?;
-        info!("stopped; what is prepared stays so, and the next start goes on with it");
+        info!("stopped; prepared claims stay prepared, and the next start continues with them");
         Ok(())
     }
 
@@ -93,7 +93,7 @@ impl Node {
             let read: Result<model::quantity::Quantity, _> = amount.parse();
             if read.is_err() {
                 return Err(Failure::Usage {
-                    wrong: format!("{amount:?} is no amount of {name}"),
+                    wrong: format!("{amount:?} is not a valid quantity of {name}"),
                     hint: "write it as in a manifest, such as cpu=8 or memory=32Gi".to_owned(),
                 });
             }
@@ -110,6 +110,6 @@ impl Node {
 fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
-        _ => Err("it is written as KEY=VALUE".to_owned()),
+        _ => Err("must have the form KEY=VALUE".to_owned()),
     }
 }

@@ -30,36 +30,36 @@ const EXAMPLES: &str = "\
 Examples:
   supercargo scheduler --kubeconfig ~/.kube/config
   supercargo scheduler --config scheduler.yaml        a KubeSchedulerConfiguration
-  supercargo scheduler --shadow                       decides, writes nothing, and tells where it would differ
-  supercargo scheduler --record recordings            keeps what it is told and decides, for `supercargo replay`
-  supercargo scheduler                                within a pod, as its service account";
+  supercargo scheduler --shadow                       write nothing; log where decisions differ
+  supercargo scheduler --record recordings            record inputs and decisions, for `supercargo replay`
+  supercargo scheduler                                in a pod, with its service account";
 
 /// How many requests are sent at once: the API server and etcd take more of them together for less than one after the other.
 const REQUESTS_MAX: usize = 96;
 
-/// How many writes may be on their way before no more pods are looked at.
+/// Maximum number of unanswered writes before no further pods are scheduled.
 const WRITES_MAX: usize = 256;
 
-/// How long writes that are on their way may take once it is to stop.
+/// Grace period for unanswered writes at shutdown.
 const STOP_WITHIN: Duration = Duration::from_secs(20);
 
-/// Place the pods of a cluster, and the devices that they claim
+/// Schedule the pods of a cluster, and allocate the devices that they claim
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Scheduler {
-    /// A KubeSchedulerConfiguration
+    /// KubeSchedulerConfiguration file
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Features to switch on or off, such as AllAlpha=true,DRADeviceTaints=false
+    /// Feature gates to set, such as AllAlpha=true,DRADeviceTaints=false
     #[arg(long, value_name = "GATES", default_value = "")]
     feature_gates: String,
-    /// Whether one of several schedulers is elected to do the work, if not as the configuration says
+    /// Elect a leader among replicas; overrides the configuration
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
     leader_elect: Option<bool>,
-    /// The port for metrics and health; 0 serves none
+    /// Port for metrics and health checks; 0 disables it
     #[arg(long, value_name = "PORT", default_value_t = PORT)]
     secure_port: u16,
-    /// Decide, but write nothing, and tell where what is bound differs from what we would have done
+    /// Write nothing; log where the decisions of another scheduler differ from ours
     #[arg(long)]
     shadow: bool,
     /// Record what the scheduler is told and decides in files of this folder, for `supercargo replay` and `supercargo explain --state`
@@ -152,8 +152,8 @@ impl Scheduler {
         match ended {
             Ended::Stopped => Ok(()),
             Ended::LostLeadership { why } => Err(Failure::Failed {
-                wrong: format!("leads no longer: {why}"),
-                hint: "start it again; whoever leads now goes on".to_owned(),
+                wrong: format!("lost leadership: {why}"),
+                hint: "restart it; the new leader continues the work".to_owned(),
             }),
         }
     }

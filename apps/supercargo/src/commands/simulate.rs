@@ -27,7 +27,7 @@ use explained::Explained;
 
 const EXAMPLES: &str = "\
 Examples:
-  supercargo simulate examples/simulate/gpus.yaml       where each pod would go, or why nowhere
+  supercargo simulate examples/simulate/gpus.yaml       where each pod would be scheduled, or why not
   supercargo simulate cluster/ pods.yaml -o json        the same for programs
   kubectl get nodes,resourceslices,deviceclasses -o yaml | supercargo simulate - pods.yaml
   supercargo simulate cluster/ --config scheduler.yaml  with a KubeSchedulerConfiguration
@@ -37,27 +37,27 @@ Pods of Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs and CronJobs ar
 
 Exit codes: 0 every pod has a node, 1 a manifest is wrong, 2 a pod waits";
 
-/// Tell where the pods of manifests would go, without a cluster
+/// Show where the pods of manifests would be scheduled, without a cluster
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Simulate {
-    /// Manifests in YAML or JSON; a folder stands for the manifests in it, and - for stdin
+    /// Manifest files in YAML or JSON, folders of manifests, or - for stdin
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// A KubeSchedulerConfiguration to place pods by; those that ask for none of its profiles are left alone
+    /// KubeSchedulerConfiguration file; pods that name none of its profiles are not scheduled
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Seconds until the containers of a pod end, if it is to end (restartPolicy Never or OnFailure), unless its annotation
     /// supercargo.dev/run-seconds says otherwise [default: it does not end]
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = seconds)]
     run_seconds: Option<Duration>,
     /// Explain each waiting pod as `supercargo explain` does, and show devices, utilization and fragmentation
     #[arg(long)]
     explain: bool,
-    /// How to write the answer
+    /// Output format
     #[arg(short, long, value_enum, default_value = "table")]
     output: Format,
-    /// Features to turn on and off, such as A=true,B=false; those that the manifests need are on by default
+    /// Feature gates to set, such as A=true,B=false; gates that the manifests need are on by default
     #[arg(long, value_name = "SETTING")]
     feature_gates: Option<String>,
 }
@@ -68,7 +68,7 @@ const NOTES_MAX: usize = 50;
 /// How placements are written.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Format {
-    /// Columns for people
+    /// A table
     Table,
     /// One JSON object
     Json,
@@ -108,7 +108,7 @@ impl Simulate {
             // Whoever closed stderr does not want to know.
             let _ = writeln!(
                 complaints,
-                "warning: the simulation ignores objects of kind {kind}, which a cluster acts on"
+                "warning: the simulation ignores objects of kind {kind}; a cluster would use them"
             );
         }
         let explained = aftermath.map(|aftermath| explained::explained(&outcome, &aftermath));
@@ -147,7 +147,7 @@ impl Simulate {
         }
     }
 
-    /// The features as they are set. Those that the manifests need are on unless they are turned off; either is told.
+    /// The feature gates: as set, and those that the manifests need unless they are turned off. Both are reported.
     fn gates(&self, manifests: &[Manifest], complaints: &mut dyn Write) -> Result<Gates, Failure> {
         let setting = self.feature_gates.as_deref().unwrap_or_default();
         let needed = needed_gates(manifests);
@@ -179,7 +179,7 @@ impl Simulate {
     }
 }
 
-/// A manifest as it is told about: its kind, its name and where it stands.
+/// A manifest in a message: its kind, its name and its place in the file.
 fn named(manifest: &Manifest) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (kind, name) = (text(&manifest.value["kind"]), text(&manifest.value["metadata"]["name"]));

@@ -13,7 +13,7 @@ use inventory::domains::{Domain, Tally, levels, root};
 use model::quantity::{Format as Notation, Quantity};
 
 use crate::columns::{columns, row};
-use crate::failure::Failure;
+use crate::failure::{Failure, advice};
 use crate::state::{Named, Source};
 
 pub(crate) use json::document;
@@ -33,7 +33,7 @@ Fragmentation: of the free devices of a driver in a domain, the percentage that 
 use. With 0% one node can use all free devices; with 75% the best node can use a quarter of them, so that a pod that needs more
 has no place although enough devices are free.";
 
-/// Show domains with their nodes, devices, free resources and fragmentation
+/// Show topology domains with their nodes, devices, free resources and fragmentation
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Topology {
@@ -41,10 +41,10 @@ pub(crate) struct Topology {
     source: Source,
     #[command(flatten)]
     named: Named,
-    /// The node labels whose values are domains, from the coarsest to the finest
+    /// Node labels whose values are topology domains, from the coarsest to the finest
     #[arg(long, value_name = "KEY", num_args = 1..)]
     level: Vec<String>,
-    /// How to write the answer
+    /// Output format
     #[arg(short, long, value_enum, default_value = "table")]
     output: Format,
 }
@@ -52,13 +52,13 @@ pub(crate) struct Topology {
 /// How domains are written.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Format {
-    /// Columns for people: a row for each domain and driver
+    /// A table with a row for each domain and driver
     Table,
-    /// Domains in domains, down to nodes
+    /// Nested domains, down to nodes
     Tree,
     /// One JSON object
     Json,
-    /// A picture
+    /// An SVG picture
     Svg,
 }
 
@@ -88,9 +88,8 @@ impl Topology {
         for key in &self.level {
             if !nodes().any(|node| node.labels.contains_key(key.as_str())) {
                 let labels = nodes().flat_map(|node| node.labels.keys()).map(AsRef::as_ref);
-                let nearest = model::nearest::nearest(key, labels);
-                let hint = nearest.map(|nearest| format!("did you mean `{nearest}`?")).unwrap_or_default();
-                return Err(Failure::Failed { wrong: format!("no node has the label {key:?}"), hint });
+                let wrong = format!("no node has the label {key:?}");
+                return Err(Failure::Failed { wrong, hint: advice(key, labels) });
             }
         }
         Ok(self.level.iter().map(|key| Arc::from(key.as_str())).collect())

@@ -20,7 +20,7 @@ use tokio::sync::mpsc::{Receiver, channel};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::cli::seconds;
+use crate::cli::{address, seconds};
 use crate::cluster::{Base, Cluster, Heard};
 use crate::commands::apiserver::stopped;
 use crate::commands::features::refusal;
@@ -33,16 +33,19 @@ use crate::sample::{self, Wanted};
 
 const EXAMPLES: &str = "\
 Examples:
-  supercargo up                                       four nodes with eight GPUs each, and pods that want them
-  supercargo up --nodes 100 -f pods.yaml              a larger cluster, and pods of yours besides
-  supercargo up --no-examples --data-dir data         an empty cluster that is kept
+  supercargo up                                       four nodes with eight GPUs each, and sample pods
+  supercargo up --nodes 100 -f pods.yaml              a larger cluster, and your own pods
+  supercargo up --no-examples --data-dir data         an empty cluster that persists
   supercargo up --no-examples -f cluster/ --exit-when-settled   for scripts
   cargo run --release -- up                           from the source
 
-Exit codes: 0 stopped; with --exit-when-settled 0 if every pod has its place, 2 if one waits; 1 if something failed";
+Exit codes: 0 stopped; with --exit-when-settled, 0 if every pod is scheduled and 2 if a pod waits; 1 after a failure";
 
-/// Where to listen unless told otherwise, if nobody else does.
+/// The default address, if it is not in use.
 const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 6443);
+
+/// How many nodes the sample cluster can have: more of them do not fit into the memory of most machines.
+const NODES_MAX: u32 = 10_000;
 
 /// How many nodes the sample cluster has.
 const NODES: u32 = 4;
@@ -53,46 +56,46 @@ const DRAW_EVERY: Duration = Duration::from_millis(100);
 /// Everything is settled when nothing has happened for so long.
 const QUIET: Duration = Duration::from_millis(1500);
 
-/// How long to wait for the reason of a pod that waits; there may be none, as when nobody places pods of its kind.
+/// How long to wait for the reason of a pending pod; there is none if no scheduler handles the pod.
 const QUIET_UNEXPLAINED: Duration = Duration::from_secs(10);
 
 /// How many facts may wait to be shown; beyond that their streams do.
 const INBOX_MAX: usize = 1024;
 
-/// Start a whole cluster on this machine: API server, scheduler, simulated nodes, and pods to place
+/// Start a whole cluster on this machine: API server, scheduler, controllers, simulated nodes and sample pods
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Up {
-    /// How many nodes of the sample cluster to make, with eight GPUs each [default: 4, or none without examples]
-    #[arg(long, value_name = "N")]
+    /// Number of sample nodes, with eight GPUs each [default: 4, or 0 with --no-examples]
+    #[arg(long, value_name = "N", value_parser = nodes)]
     nodes: Option<u32>,
-    /// Begin without the sample cluster and its pods
+    /// Start without the sample nodes and pods
     #[arg(long)]
     no_examples: bool,
-    /// Make the objects of these manifests too; a folder stands for the manifests in it, and - for stdin
+    /// Manifest files to create, folders of manifests, or - for stdin
     #[arg(short, long = "filename", value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Keep everything here; without it everything is in memory and gone when the process ends
+    /// Directory for all data; without it, data is kept in memory and lost when the process exits
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
-    /// Where to listen; port 0 takes any that is free [default: 127.0.0.1:6443, or any free port if that is taken]
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    /// The address to listen on; port 0 chooses a free port [default: 127.0.0.1:6443, or a free port if 6443 is in use]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address)]
     listen: Option<SocketAddr>,
-    /// Write the kubeconfig here [default: kubeconfig in the data directory, or in the user's state directory; kubeconfig-2 and so
-    /// on if other clusters are running]
+    /// File to write the kubeconfig to [default: kubeconfig in the data directory, or in the user's state directory;
+    /// kubeconfig-2 and so on if other clusters are running]
     #[arg(long, value_name = "FILE")]
     write_kubeconfig: Option<PathBuf>,
     /// Seconds until a pod that has a node runs, unless its annotation supercargo.dev/start-seconds says otherwise
-    #[arg(long, value_name = "SECONDS", default_value = "0.3", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, default_value = "0.3", value_parser = seconds)]
     start_seconds: Duration,
     /// Seconds until the containers of a pod end, if it is to end (restartPolicy Never or OnFailure), unless its annotation
     /// supercargo.dev/run-seconds says otherwise
-    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, default_value = "5", value_parser = seconds)]
     run_seconds: Duration,
-    /// Stop when every pod runs, has ended, or waits for something that nobody is about to change
+    /// Exit when every pod runs, has terminated, or waits with no change pending
     #[arg(long)]
     exit_when_settled: bool,
-    /// Features to switch on or off, such as AllAlpha=true,DRADeviceTaints=false
+    /// Feature gates to set, such as AllAlpha=true,DRADeviceTaints=false
     #[arg(long, value_name = "GATES", default_value = "")]
     feature_gates: String,
 }
@@ -108,6 +111,11 @@ enum Fact {
 enum Ending {
     Stopped,
     Settled,
+}
+
+fn nodes(text: &str) -> Result<u32, String> {
+    let count = text.parse().ok().filter(|count| *count <= NODES_MAX);
+    count.ok_or_else(|| format!("must be a whole number from 0 to {NODES_MAX}"))
 }
 
 impl Up {
@@ -169,7 +177,7 @@ impl Up {
         let path = self.write_kubeconfig.clone().unwrap_or_else(|| self.default_kubeconfig());
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(|error| {
-                Failure::hinted(&format!("cannot make the folder {}: {error}", folder.display()))
+                Failure::hinted(&format!("cannot create the folder {}: {error}", folder.display()))
             })?;
         }
         match &self.write_kubeconfig {
@@ -188,7 +196,7 @@ impl Up {
         state.join("supercargo").join("kubeconfig")
     }
 
-    /// Makes what is wanted, and shows what comes of it until it is over.
+    /// Creates the manifests, and shows the pods until the command ends.
     async fn watch(
         &self,
         cluster: &mut Cluster,
@@ -204,7 +212,7 @@ impl Up {
             Ending::Settled if board.tally().waiting > 0 => Ok(ExitCode::from(2)),
             Ending::Settled => Ok(ExitCode::SUCCESS),
             Ending::Stopped if self.exit_when_settled => {
-                Err(Failure::hinted("stopped before everything was settled"))
+                Err(Failure::hinted("stopped before all pods were settled"))
             }
             Ending::Stopped => Ok(ExitCode::SUCCESS),
         }
@@ -300,7 +308,7 @@ impl Calm {
     }
 }
 
-/// Who closed the pipe has seen enough, and may still want the cluster.
+/// A closed pipe is not an error: the cluster keeps running.
 fn heard<T>(written: io::Result<T>) -> io::Result<Option<T>> {
     match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(None),
@@ -308,7 +316,7 @@ fn heard<T>(written: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// Makes objects, one after the other. What is there already is left as it is.
+/// Creates objects one after the other. Existing objects are not changed.
 async fn make(connection: Connection, wanted: Vec<Wanted>) -> Result<(), Failure> {
     for one in wanted {
         let Wanted { manifest, plural, namespace } = one;

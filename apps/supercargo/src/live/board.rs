@@ -17,7 +17,7 @@ use objects::resource::claim::ResourceClaim;
 
 type Name = (String, String);
 
-/// After this long without a word from another scheduler it is told that there is none.
+/// Delay before a pod of an unknown scheduler is reported as such.
 const STRANGER_AFTER: Duration = Duration::from_secs(2);
 
 /// What becomes of a pod.
@@ -154,7 +154,7 @@ impl Board {
         tally
     }
 
-    /// Whether nothing is on its way to something else by itself: no pod, no claim that controllers would touch, and no job
+    /// Whether no object is about to change by itself: no pod, no claim that controllers would touch, and no job
     /// that waits to make a pod.
     pub(crate) fn is_at_rest(&self) -> bool {
         let pods = self.pods.values().all(|pod| match self.state(pod) {
@@ -209,14 +209,15 @@ impl Board {
         }
     }
 
-    /// That nobody has said anything of a pod which asks for a scheduler that does not run here. It may run elsewhere, and then it
-    /// says why the pod waits, or places it.
+    /// A message for a pod that names a scheduler which does not run here and has not reported anything. It may run elsewhere;
+    /// then it reports why the pod waits, or schedules it.
     fn unscheduled(&self, pod: &Pod, now: Instant) -> Option<String> {
         let since = self.strangers.get(&pod.metadata.uid).filter(|_| pod.spec.node_name.is_empty())?;
         let scheduler = &pod.spec.scheduler_name;
         (now.duration_since(*since) >= STRANGER_AFTER).then(|| {
             plain(&format!(
-                "no scheduler named {scheduler} has handled it; this cluster runs {}; hint: correct spec.schedulerName, or start {scheduler}",
+                "no scheduler named {scheduler} runs in this cluster, only {}; hint: correct spec.schedulerName, or \
+                 start {scheduler}",
                 self.schedulers.join(", ")
             ))
         })
@@ -355,9 +356,7 @@ mod tests {
         assert_eq!(board.unscheduled(&stranger, began + STRANGER_AFTER / 2), None, "it may run elsewhere");
         let later = began + 2 * STRANGER_AFTER;
         let told = board.unscheduled(&stranger, later).expect("nobody has handled it");
-        assert!(
-            told.starts_with("no scheduler named other has handled it; this cluster runs default-scheduler;")
-        );
+        assert!(told.starts_with("no scheduler named other runs in this cluster, only default-scheduler;"));
         let mut own = stranger.clone();
         own.metadata.uid = "v".to_owned();
         own.spec.scheduler_name = "default-scheduler".to_owned();

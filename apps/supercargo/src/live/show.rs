@@ -12,7 +12,7 @@ use crate::live::board::{Board, Row, State, Tally};
 /// How many pods a table has at most: the height of a terminal is not known, and most have 24 lines.
 const ROWS_MAX: usize = 18;
 
-/// How many reasons are told in full at the end.
+/// Number of reasons that are printed in full at the end.
 const REASONS_MAX: usize = 5;
 
 /// Lines are cut at the margin, so that each row is one line; the cursor is out of the way.
@@ -52,7 +52,7 @@ impl Show {
         Ok(Self { way, began: Instant::now(), placed: (0, Duration::ZERO) })
     }
 
-    /// Shows nothing: nobody looks.
+    /// Shows nothing: the reader closed the pipe.
     pub(crate) fn silent() -> Self {
         Self { way: Way::Lines(BTreeMap::new()), began: Instant::now(), placed: (0, Duration::ZERO) }
     }
@@ -81,7 +81,7 @@ impl Show {
         out.flush()
     }
 
-    /// Says something that goes beside the answer, where it disturbs nothing.
+    /// Prints a message to stderr without disturbing the table.
     pub(crate) fn warn(&mut self, trouble: &str, out: &mut dyn Write) -> io::Result<()> {
         if let Way::Table { drawn, .. } = &mut self.way {
             erase(drawn, out)?;
@@ -110,7 +110,7 @@ impl Show {
             }
             Way::Lines(_) => {
                 for row in board.rows().iter().filter(|row| row.state == State::Waits(None)) {
-                    writeln!(out, "{:18}  waits      for a reason that nobody has told", row.pod)?;
+                    writeln!(out, "{:18}  waits      no reason reported", row.pod)?;
                 }
                 writeln!(out, "{}", sum(board.tally()))?;
             }
@@ -155,7 +155,7 @@ fn sum(tally: Tally) -> String {
     format!("{} {pods}{counts}", tally.pods)
 }
 
-/// The table: those that wait first, since they need somebody; then the others; and a sum.
+/// The table: failed and waiting pods first, because they need attention; then the others; and a summary.
 fn table(board: &Board, elapsed: Duration, colours: bool) -> String {
     let mut rows = board.rows();
     let all = rows.len();
@@ -196,7 +196,7 @@ fn table(board: &Board, elapsed: Duration, colours: bool) -> String {
     text
 }
 
-/// What there is to tell of a pod besides its node.
+/// The last column of a pod: its devices, or why it waits.
 fn told(row: &Row) -> &str {
     match &row.state {
         State::Waits(reason) => reason.as_deref().unwrap_or_default(),

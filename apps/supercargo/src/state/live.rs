@@ -26,10 +26,10 @@ const OBJECTS_MAX: usize = 1_000_000;
 /// In how many namespaces objects are looked for, one namespace after the other, if not all may be listed at once.
 const NAMESPACES_MAX: usize = 1_000;
 
-/// How often a list is begun anew because its pages came too late.
+/// How often a list is restarted because a page expired.
 const ATTEMPTS_MAX: u32 = 3;
 
-/// What came of a list.
+/// The result of a list.
 enum Listed {
     Done(Observation),
     /// The server does not serve the kind.
@@ -41,7 +41,7 @@ enum Listed {
 /// The kinds of which all objects are forbidden, by the namespaces in which they were read, with why the first of them is.
 type Gaps = BTreeMap<BTreeSet<String>, (Vec<&'static str>, String)>;
 
-/// Reads every kind that a scheduler follows. What cannot be read is told to `complaints`.
+/// Reads every kind that a scheduler follows. What cannot be read is reported to `complaints`.
 pub(super) async fn gather(
     connection: &Connection,
     namespace: Option<&str>,
@@ -60,7 +60,7 @@ pub(super) async fn gather(
     };
     let mut claims = Namespaces::All;
     if !connection.verifies_server() {
-        gatherer.say("the certificate of the API server is not verified, as the kubeconfig says insecure-skip-tls-verify");
+        gatherer.say("the certificate of the API server is not verified, because the kubeconfig sets insecure-skip-tls-verify");
     }
     let (mut refused, mut is_any_read) = (Vec::<String>::new(), false);
     let mut gaps = Gaps::new();
@@ -203,7 +203,7 @@ impl Gatherer<'_> {
         let place = Place { file: format!("{}/{name}", kind.plural), line: 1 };
         // An object that a scheduler cannot read either is as good as not there, and is told of.
         if let Err(bad) = part.take(Manifest::made(place, item)) {
-            self.say(&format!("left out {} {name}: {}", kind.kind, bad.what));
+            self.say(&format!("ignored {} {name}: {}", kind.kind, bad.what));
         }
     }
 
@@ -212,9 +212,9 @@ impl Gatherer<'_> {
         for (namespaces, (plurals, why)) in gaps {
             let names: Vec<&str> = namespaces.iter().map(String::as_str).collect();
             let read = match names.as_slice() {
-                [] => "they are not taken into account".to_owned(),
-                [one] => format!("only those of namespace {one} are taken into account"),
-                several => format!("only those of namespaces {} are taken into account", several.join(", ")),
+                [] => "they are ignored".to_owned(),
+                [one] => format!("only those in namespace {one} are used"),
+                several => format!("only those in namespaces {} are used", several.join(", ")),
             };
             let what = plurals.join(", ");
             self.say(&format!("not all objects of these kinds can be listed: {what}; {read} ({why})"));

@@ -167,7 +167,7 @@ fn a_node_says_what_is_wrong_with_its_directory_its_amounts_and_its_kubeconfig()
     let amount = run(&["node", "--name", "n", "--capacity", "cpu=many"]);
     assert_eq!(amount.status.code(), Some(2));
     let hint = "hint: write it as in a manifest, such as cpu=8 or memory=32Gi\n";
-    assert_eq!(text(&amount.stderr), format!("error: \"many\" is no amount of cpu\n{hint}"));
+    assert_eq!(text(&amount.stderr), format!("error: \"many\" is not a valid quantity of cpu\n{hint}"));
 
     let lost = run(&["node", "--name", "n", "--kubeconfig", "nowhere"]);
     assert_eq!(lost.status.code(), Some(1));
@@ -187,7 +187,7 @@ fn a_node_says_what_is_wrong_with_its_directory_its_amounts_and_its_kubeconfig()
     assert_eq!(taken.status.code(), Some(1));
     let said = text(&taken.stderr);
     assert!(
-        said.contains("for the state of the node") && said.contains("hint: name another with --root-dir"),
+        said.contains("for the state of the node") && said.contains("hint: choose another with --root-dir"),
         "{said}"
     );
     fs::remove_dir_all(&folder).expect("it is there");

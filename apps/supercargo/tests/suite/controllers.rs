@@ -145,7 +145,7 @@ async fn controllers_beside_those_of_kubernetes_are_warned_of() {
     let _controllers = controllers(&folder, "log");
     let warning = until("the warning", async || {
         let log = fs::read_to_string(folder.file("log")).ok()?;
-        log.lines().find(|line| line.contains("a kube-controller-manager may run these")).map(str::to_owned)
+        log.lines().find(|line| line.contains("kube-controller-manager may run these")).map(str::to_owned)
     });
     let warning = warning.await;
     assert!(warning.contains("job-controller") && warning.contains("control-plane-0"), "{warning}");
@@ -186,7 +186,7 @@ fn controllers_have_names_and_a_wrong_one_is_told() {
     let told = String::from_utf8_lossy(&wrong.stderr).into_owned();
     assert!(
         told.starts_with(
-            "error: there is no controller \"claims\"\nhint: there are resourceclaim-controller"
+            "error: unknown controller \"claims\"\nhint: the controllers are resourceclaim-controller"
         ),
         "{told}"
     );

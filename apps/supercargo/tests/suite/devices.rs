@@ -335,14 +335,8 @@ fn a_caller_who_may_read_one_namespace_is_told_of_that_one_and_of_what_is_missin
         notes.lines().find(|line| line.starts_with(&begin)).expect("the kinds are told")
     };
     let namespaced = note("pods, resourceclaims;");
-    assert!(
-        namespaced.contains("; only those of namespace team-a are taken into account (pods is forbidden: "),
-        "{notes}"
-    );
-    assert!(
-        note("namespaces, devicetaintrules, ").contains("; they are not taken into account ("),
-        "{notes}"
-    );
+    assert!(namespaced.contains("; only those in namespace team-a are used (pods is forbidden: "), "{notes}");
+    assert!(note("namespaces, devicetaintrules, ").contains("; they are ignored ("), "{notes}");
     assert_eq!(notes.lines().count(), 2, "{notes}");
     assert!(
         !namespaced.contains("services") && notes.contains("services"),

@@ -171,6 +171,12 @@ fn the_readme_shows_the_two_commands_that_do_everything() {
 }
 
 #[test]
+fn the_readme_has_at_most_150_lines() {
+    let readme = fs::read_to_string(root().join("README.md")).expect("a document can be read");
+    assert!(readme.lines().count() <= 150, "move parts of README.md to a guide");
+}
+
+#[test]
 fn a_false_transcript_would_be_noticed() {
     let documented = &documented_commands("page.md", "```console run\n$ supercargo up\na\n...\nd\n```\n")[0];
     assert_eq!(documented.place, "page.md:2");

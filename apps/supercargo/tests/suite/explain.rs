@@ -97,14 +97,14 @@ fn what_cannot_be_explained_is_said_with_what_could_be() {
             "pod team-b/latecmer does not exist",
             "did you mean `latecomer`?",
         ),
-        (&["claim/strem", "-n", "team-b"], 1, "claim team-b/strem is not known", "did you mean `stream`?"),
+        (&["claim/strem", "-n", "team-b"], 1, "claim team-b/strem not found", "did you mean `stream`?"),
     ];
     let kind = text(&run(&["service/web", "--state", STATE]).stderr);
-    assert!(kind.contains("\"service\" is none of the kinds pod, claim, podgroup"), "{kind}");
+    assert!(kind.contains("\"service\" is not a kind that can be explained"), "{kind}");
     for missing in ["podgroup/x", "compositepodgroup/x", "workload/x"] {
         let output = run(&[missing, "--state", STATE]);
         assert_eq!(output.status.code(), Some(1), "{missing}");
-        assert!(text(&output.stderr).contains("/x is not known"), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("/x not found"), "{}", text(&output.stderr));
     }
     for (arguments, code, wrong, hint) in cases {
         let output = run(&[arguments, &["--state", STATE]].concat());

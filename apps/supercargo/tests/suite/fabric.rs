@@ -15,7 +15,7 @@ fn devices_are_attached_waited_for_and_detached_in_the_example() {
     let (said, complained) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{said}{complained}");
-    for word in ["waits for", "attached", "is told that it can be used", "detached"] {
+    for word in ["waits until", "attached", "is ready to be used", "detached"] {
         let lines = said.lines().filter(|line| line.contains(word) && !line.starts_with("what"));
         assert!(lines.count() >= 3, "each of three pods should have {word:?}: {said}");
     }
@@ -31,10 +31,7 @@ fn wrong_addresses_and_inventories_are_told_before_anything_starts() {
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
     let answer = run(&["fabric", "--manager", "nowhere", "--driver", "gpu.example.com"]);
-    assert!(
-        answer.starts_with("error: cannot use \"nowhere\" as the address of a fabric's manager"),
-        "{answer}"
-    );
+    assert!(answer.starts_with("error: cannot use \"nowhere\" as the URL of a fabric manager"), "{answer}");
     let answer = run(&["fabric-emulator", "--inventory", "/dev/null"]);
     assert!(answer.starts_with("error: /dev/null: cannot read the inventory of the fabric"), "{answer}");
 }

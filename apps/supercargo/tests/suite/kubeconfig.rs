@@ -72,7 +72,7 @@ fn a_second_cluster_leaves_the_kubeconfig_of_the_first_alone() {
     let said = String::from_utf8_lossy(&named.stderr).into_owned();
     assert_eq!(named.status.code(), Some(1));
     let expected =
-        format!("error: {} is the kubeconfig of another server that is running\nhint: ", first.1.display());
+        format!("error: {} is the kubeconfig of another running server\nhint: ", first.1.display());
     assert!(said.starts_with(&expected) && said.contains("--write-kubeconfig"), "{said}");
     assert_eq!(fs::read_to_string(&first.1).expect("it is there"), written, "and nobody touched it");
     assert_eq!((mode(&first.1), mode(&second.1)), (0o600, 0o600));

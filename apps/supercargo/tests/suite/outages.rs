@@ -80,8 +80,8 @@ fn address() -> String {
     listener.local_addr().expect("it has an address").to_string()
 }
 
-const BEGINS: &str = "the API server does not answer";
-const ENDS: &str = "the API server answers again";
+const BEGINS: &str = "the API server is unavailable";
+const ENDS: &str = "the API server is available again";
 const UNVERIFIED: &str = "the certificate of the API server is not verified";
 
 #[test]
@@ -118,7 +118,7 @@ fn an_outage_is_logged_once_when_it_begins_and_once_when_it_is_over() {
         site.until_logged(command, ENDS);
         let log = site.log(command);
         assert_eq!((site.count(command, BEGINS), site.count(command, ENDS)), (1, 1), "{log}");
-        assert_eq!(site.count(command, "cannot follow"), 0, "{log}");
+        assert_eq!(site.count(command, "watch failed"), 0, "{log}");
         assert_eq!(site.count(command, "election"), 0, "{log}");
         assert_eq!(site.count(command, UNVERIFIED), 1, "{log}");
         assert_eq!(site.count(command, "bypassed"), 0, "{log}");

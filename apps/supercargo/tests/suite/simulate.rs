@@ -209,7 +209,7 @@ fn features_that_manifests_need_are_on_unless_they_are_turned_off_and_either_is_
     let output = simulate(&["-"], SCHEMES);
     assert_eq!(output.status.code(), Some(2), "{}{}", text(&output.stdout), text(&output.stderr));
     assert!(
-        text(&output.stdout).contains("0 compatible with what shares their counters"),
+        text(&output.stdout).contains("0 compatible with devices that share their counters"),
         "{}",
         text(&output.stdout)
     );
@@ -244,7 +244,7 @@ fn what_the_answer_does_not_take_into_account_is_said_beside_it() {
     let output = simulate(&["gpus.yaml", "-", "-o", "json"], scaler);
     assert_eq!(answer(&output), answer(&simulate(&["gpus.yaml", "-o", "json"], "")));
     let expected = "warning: ignored 1 object of the unknown kind Boat (example.com/v1)\n\
-                    warning: the simulation ignores objects of kind HorizontalPodAutoscaler, which a cluster acts on\n";
+                    warning: the simulation ignores objects of kind HorizontalPodAutoscaler; a cluster would use them\n";
     assert_eq!(text(&output.stderr), expected);
 }
 

@@ -118,8 +118,8 @@ fn a_pod_that_asks_for_a_scheduler_which_nobody_runs_is_told_so() {
         finished(up(&folder, &["--no-examples", "--nodes=1", "-f", "-", "--exit-when-settled"]), pod);
     let answer = text(&output.stdout);
     assert_eq!(output.status.code(), Some(2), "{answer}");
-    let end = "default/p           waits      no scheduler named other has handled it; this cluster runs default-scheduler; \
-               hint: correct spec.schedulerName, or start other\n1 pod: 1 waiting\n";
+    let end = "default/p           waits      no scheduler named other runs in this cluster, only \
+        default-scheduler; hint: correct spec.schedulerName, or start other\n1 pod: 1 waiting\n";
     assert!(answer.ends_with(end), "{answer}");
 }
 

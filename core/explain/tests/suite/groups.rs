@@ -32,18 +32,18 @@ fn a_group_for_which_no_rack_has_enough_devices() {
     check(
         &cluster.group_text("ring"),
         r#"
-        pod group is unschedulable, none of 2 domains has room for 4 members at once; r1 comes closest: room for 3 of 4, insufficient devices: 4 needed, 3 free
+        pod group is unschedulable, 4 members fit in none of 2 domains at once; r1 comes closest: 3 of 4 fit, insufficient devices: 4 needed, 3 free
         group default/ring waits with 4 pods: InsufficientRoom
 
         2 domains:
-          r1 has room for 3 of 4 pods
-          r2 has room for 2 of 4 pods
+          r1 fits 3 of 4 pods
+          r2 fits 2 of 4 pods
 
         best attempt, 3 pods on 2 nodes:
           node a: ring-0, ring-1
           node b: ring-2
 
-        nodes for pod ring-3 beside these:
+        nodes for pod ring-3 in addition to these:
           2 nodes [InsufficientDevices]: a, b
             a: claim default/ring-3, request gpus: wants 1 device of class gpu, can have 0
               2 published for the node
@@ -57,7 +57,7 @@ fn a_group_for_which_no_rack_has_enough_devices() {
           - one domain of rack for all pods of group ring [Topology]
           - minCount 4 of group ring [MinCount]
 
-        any one of these changes would help; each was tried:
+        each of these changes alone would help, as trials have shown:
           - minCount of group ring is 3: the group fits on node a
           - pod default/infer on node b ends: the group fits on node a
           - without one domain of rack for all pods of group ring: the group fits on node a
@@ -77,18 +77,18 @@ fn a_group_that_would_fit_but_for_its_topology() {
     check(
         &cluster.group_text("ring"),
         r#"
-        pod group is unschedulable, none of 2 domains has room for 3 members at once; r1 comes closest: room for 2 of 3, at most 2 of 3 pods like ring-0 fit
+        pod group is unschedulable, 3 members fit in none of 2 domains at once; r1 comes closest: 2 of 3 fit, at most 2 of 3 pods like ring-0 fit
         group default/ring waits with 3 pods: InsufficientRoom
 
         2 domains:
-          r1 has room for 2 of 3 pods
-          r2 has room for 1 of 3 pods
+          r1 fits 2 of 3 pods
+          r2 fits 1 of 3 pods
 
         best attempt, 2 pods on 2 nodes:
           node a: ring-0
           node b: ring-1
 
-        nodes for pod ring-2 beside these:
+        nodes for pod ring-2 in addition to these:
           2 nodes [InsufficientCpu]: a, b
             a: the pod requests 5 cpu, 3 of 8 are free
 
@@ -97,11 +97,11 @@ fn a_group_that_would_fit_but_for_its_topology() {
           - one domain of rack for all pods of group ring [Topology]
           - minCount 3 of group ring [MinCount]
 
-        any one of these changes would help; each was tried:
+        each of these changes alone would help, as trials have shown:
           - each pod requests 3 cpu: the group fits on node a
           - minCount of group ring is 2: the group fits on node a
           - without one domain of rack for all pods of group ring: the group fits on node a
-          - there is another node like a, without pods: the group fits on node a
+          - a node like a is added: the group fits on node a
         "#,
     );
 }
@@ -118,7 +118,7 @@ fn a_group_that_has_too_few_pods() {
     check(
         &cluster.group_text("other"),
         r#"
-        group default/other is not known
+        group default/other not found
         "#,
     );
 }

@@ -44,9 +44,9 @@ fn what_meets_its_bound_says_so() {
         let effort = Effort { decisions_max, ..Effort::default() };
         explain(&built.snapshot(), &subject, &Audience::AllNamespaces, effort).to_string()
     };
-    let bound = "the bound of the explanation was met";
+    let bound = "the search limit was reached";
     assert!(told(0).contains(bound) && told(0).lines().count() == 1);
-    assert!(told(3).contains("constraints that conflict; the bound of the explanation was met"));
+    assert!(told(3).contains("constraints that conflict; the search limit was reached"));
     assert!(!told(200).contains(bound));
 }
 
@@ -83,7 +83,7 @@ fn a_claim_tells_its_devices_and_the_pods_that_use_it() {
           device gpu.example.com/a/gpu-0
           device gpu.example.com/a/gpu-2
           used by pod default/train
-          named by pod default/later without a node
+          used by pod default/later, not scheduled yet
         "#,
     );
 }
@@ -100,14 +100,14 @@ fn a_claim_without_devices_tells_what_it_waits_for() {
     check(
         &cluster.claim_text("lonely"),
         r#"
-        claim default/lonely has no devices: no pod names it, and devices are allocated for a pod
+        claim default/lonely has no devices: no pod uses the claim
         "#,
     );
     check(
         &cluster.claim_text("named"),
         r#"
-        claim default/named has no devices: they are allocated once a pod that names it fits on a node
-          named by pod default/train without a node
+        claim default/named has no devices: they are allocated when a pod that uses the claim fits on a node
+          used by pod default/train, not scheduled yet
         "#,
     );
     check(
@@ -119,7 +119,7 @@ fn a_claim_without_devices_tells_what_it_waits_for() {
     check(
         &cluster.claim_text("missing"),
         r#"
-        claim default/missing is not known
+        claim default/missing not found
         "#,
     );
 }
@@ -157,9 +157,9 @@ fn a_pod_that_is_placed_tells_how_its_node_compares() {
     check(
         &cluster.text("web"),
         r#"
-        pod default/web is on node a; it would be placed there again
+        pod default/web is on node a; a new attempt would choose the same node
 
-        scores as if it were not placed, of each plugin before its weight (2 candidates):
+        scores of a new attempt, by plugin, before weights (2 candidates):
           a: 446 (TaintToleration 100, NodeResourcesFit 81, NodeResourcesBalancedAllocation 65, ImageLocality 0)
           b: 421 (TaintToleration 100, NodeResourcesFit 56, NodeResourcesBalancedAllocation 65, ImageLocality 0), 25 less
         "#,
@@ -167,9 +167,9 @@ fn a_pod_that_is_placed_tells_how_its_node_compares() {
     check(
         &cluster.text("db"),
         r#"
-        pod default/db is on node b; it would be placed there again
+        pod default/db is on node b; a new attempt would choose the same node
 
-        scores as if it were not placed, of each plugin before its weight (2 candidates):
+        scores of a new attempt, by plugin, before weights (2 candidates):
           b: 437 (TaintToleration 100, NodeResourcesFit 75, NodeResourcesBalancedAllocation 62, ImageLocality 0)
           a: 418 (TaintToleration 100, NodeResourcesFit 56, NodeResourcesBalancedAllocation 62, ImageLocality 0), 19 less
         "#,

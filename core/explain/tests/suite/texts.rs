@@ -40,12 +40,12 @@ fn a_pod_that_needs_more_cpu_than_is_free() {
         smallest set of constraints that conflict:
           - the pod's request for cpu [ResourceRequest]
 
-        any one of these changes would help; each was tried:
+        each of these changes alone would help, as trials have shown:
           - the pod requests 2 cpu: the pod fits on node a
           - pod default/web on node a ends: the pod fits on node a
           - pod default/db on node b ends: the pod fits on node b
           - the pod has priority 1: the pod fits on node a by preemption of pod default/web
-          - there is another node like a, without pods: the pod fits on node a-new-1
+          - a node like a is added: the pod fits on node a-new-1
         "#,
     );
 }
@@ -68,7 +68,7 @@ fn a_pod_that_no_node_is_large_enough_for() {
         smallest set of constraints that conflict:
           - the pod's request for cpu [ResourceRequest]
 
-        any one of these changes would help; each was tried:
+        each of these changes alone would help, as trials have shown:
           - the pod requests 8 cpu: the pod fits on node a
         "#,
     );
@@ -105,7 +105,7 @@ fn a_claim_for_which_devices_are_held_by_others() {
           - 2 devices for request gpus of claim default/train [DeviceCount]
           - devices that are allocated already [HeldDevices]
 
-        any one of these changes would help; each was tried:
+        each of these changes alone would help, as trials have shown:
           - taint maintenance:NoSchedule is removed from node b: the pod fits on node b
           - request gpus of claim default/train asks for 1 device: the pod fits on node a
           - pod default/infer on node a ends: the pod fits on node a
@@ -143,11 +143,11 @@ fn holders_in_other_namespaces_are_counted_and_not_named() {
           - 2 devices for request gpus of claim default/train [DeviceCount]
           - devices that are allocated already [HeldDevices]
 
-        any one of these changes would help; each was tried:
+        each of these changes alone would help, as trials have shown:
           - a pod in another namespace on node a ends: the pod fits on node a
           - the pod has priority 1: the pod fits on node a by preemption of a pod in another namespace
           - node a has 2 more devices like gpu.example.com/a/gpu-0: the pod fits on node a
-          - there is another node like a, without pods: the pod fits on node a-new-1
+          - a node like a is added: the pod fits on node a-new-1
         "#,
     );
 }
@@ -178,11 +178,11 @@ fn a_claim_that_no_pod_uses_holds_the_devices() {
           - 2 devices for request gpus of claim default/train [DeviceCount]
           - devices that are allocated already [HeldDevices]
 
-        any one of these changes would help; each was tried:
+        each of these changes alone would help, as trials have shown:
           - claim default/forgotten, which no pod uses, is deallocated: the pod fits on node a
           - request gpus of claim default/train asks for 1 device: the pod fits on node a
           - node a has 1 more device like gpu.example.com/a/gpu-0: the pod fits on node a
-          - there is another node like a, without pods: the pod fits on node a-new-1
+          - a node like a is added: the pod fits on node a-new-1
         "#,
     );
 }
@@ -217,7 +217,7 @@ fn a_selector_that_leaves_too_few_devices() {
           - 2 devices for request gpus of claim default/train [DeviceCount]
           - selector 0 of request gpus of claim default/train [DeviceSelector]
 
-        any one of these changes would help; each was tried:
+        each of these changes alone would help, as trials have shown:
           - request gpus of claim default/train asks for 1 device: the pod fits on node a
           - without selector 0 of request gpus of claim default/train: the pod fits on node a
           - node a has 1 more device like gpu.example.com/a/gpu-0: the pod fits on node a
@@ -250,7 +250,7 @@ fn a_node_selector_that_no_free_node_matches() {
           - the pod's node selector [NodeSelector]
           - the pod's request for cpu [ResourceRequest]
 
-        any one of these changes would help; each was tried:
+        each of these changes alone would help, as trials have shown:
           - the pod requests 2 cpu: the pod fits on node a
           - pod default/db on node a ends: the pod fits on node a
           - without the pod's node selector: the pod fits on node b
@@ -282,7 +282,7 @@ fn a_cluster_of_which_all_nodes_are_cordoned_or_tainted() {
           - taint dedicated:NoSchedule, which the pod does not tolerate [NodeTaint]
           - nodes that are cordoned [NodeUnschedulable]
 
-        any one of these changes would help; each was tried:
+        each of these changes alone would help, as trials have shown:
           - node a is uncordoned: the pod fits on node a
           - taint dedicated:NoSchedule is removed from node b: the pod fits on node b
           - the pod tolerates taint dedicated:NoSchedule: the pod fits on node b
@@ -316,12 +316,12 @@ fn a_host_port_that_is_in_use_everywhere() {
         smallest set of constraints that conflict:
           - host port 80/TCP [HostPort]
 
-        any one of these changes would help; each was tried:
+        each of these changes alone would help, as trials have shown:
           - pod default/one on node a ends: the pod fits on node a
           - pod default/other on node b ends: the pod fits on node b
           - without host port 80/TCP: the pod fits on node a
           - the pod has priority 1: the pod fits on node a by preemption of pod default/one
-          - there is another node like a, without pods: the pod fits on node a-new-1
+          - a node like a is added: the pod fits on node a-new-1
         "#,
     );
 }
@@ -350,11 +350,11 @@ fn anti_affinity_leaves_no_node() {
         smallest set of constraints that conflict:
           - the pod's required pod anti-affinity (topologyKey kubernetes.io/hostname) [PodAntiAffinity]
 
-        any one of these changes would help; each was tried:
+        each of these changes alone would help, as trials have shown:
           - pod default/web-0 on node a ends: the pod fits on node a
           - pod default/web-1 on node b ends: the pod fits on node b
           - the pod has priority 1: the pod fits on node a by preemption of pod default/web-0
-          - there is another node like a, without pods: the pod fits on node a-new-1
+          - a node like a is added: the pod fits on node a-new-1
         "#,
     );
 }
@@ -405,7 +405,7 @@ fn two_things_are_missing_on_each_node() {
         smallest set of constraints that conflict:
           - the pod's request for cpu [ResourceRequest]
 
-        any one of these changes would help; each was tried:
+        each of these changes alone would help, as trials have shown:
           - taint dedicated:NoSchedule is removed from node a, and the pod requests 2 cpu: the pod fits on node a
           - taint dedicated:NoSchedule is removed from node a, and pod default/db on node a ends: the pod fits on node a
           - the pod requests 2 cpu, and the pod tolerates taint dedicated:NoSchedule: the pod fits on node a
@@ -455,7 +455,7 @@ fn a_claim_whose_devices_are_on_a_full_node() {
     check(
         &cluster.text("web"),
         r#"
-        0/2 nodes are available: 1 Insufficient cpu, 1 resourceclaim not available on the node. Claim default/data gives its devices back, since nobody uses it.
+        0/2 nodes are available: 1 Insufficient cpu, 1 resourceclaim not available on the node. Claim default/data is deallocated, because no pod uses it.
         pod default/web waits: ClaimNotUsableOnNode, InsufficientCpu
 
         nodes:
@@ -475,7 +475,7 @@ fn a_pod_that_fits_says_so() {
     check(
         &cluster.text("web"),
         r#"
-        pod default/web fits on node a; it is in the scheduling queue
+        pod default/web fits on node a; it is queued to be scheduled
         "#,
     );
     check(

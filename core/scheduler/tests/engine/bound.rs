@@ -107,7 +107,7 @@ fn on_a_node_that_is_not_there_it_waits_and_holds_nothing() {
     world.add_claim(claim("one"));
     world.add_pod(bound("p", "c", &["one"]));
     world.turn();
-    let told = "p: bound to node c without devices for its claims: there is no such node.";
+    let told = "p: bound to node c without devices for its claims: the node does not exist.";
     assert_eq!((&world.told[..], world.open.len()), (&[told.to_owned()][..], 0));
     world.later(2);
     world.fact(gpus("c", &["gpu-c"]));
@@ -252,7 +252,7 @@ fn it_cannot_wait_for_devices_that_are_not_ready_and_says_so() {
     world.settle();
     assert_eq!(world.devices_of("one"), ["gpu-b"]);
     assert!(world.claims[&claim_id("one")].preparation.is_some(), "the claim says what is left to do");
-    let told = "p: already on node b, so that it cannot wait for binding conditions: claim default/one, device \
+    let told = "p: already bound to node b, so binding conditions cannot be awaited: claim default/one, device \
                 gpu.example.com/b/gpu-b: Attached not reported yet";
     assert_eq!(world.told, [told]);
     assert!(is_at_rest(&world));

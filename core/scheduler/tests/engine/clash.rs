@@ -141,7 +141,7 @@ fn a_claim_of_which_nothing_is_ever_heard_is_not_waited_for_without_end() {
     world.turn();
     assert!(!binds(&world), "{:?}", world.open);
     carry_out(&mut world);
-    assert_eq!(world.told, ["p: claim default/one: nothing was heard of it since it was written"]);
+    assert_eq!(world.told, ["p: claim default/one: the API server did not confirm the write"]);
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn a_pod_whose_claim_is_gone_by_then_is_not_bound() {
     world.fact(Change::ClaimGone(claim_id("one")));
     world.tell(Input::Settled(id, WriteOutcome::Done));
     assert!(!binds(&world), "{:?}", world.open);
-    assert_eq!(world.told, ["p: claim default/one: it lost its devices in the meantime"]);
+    assert_eq!(world.told, ["p: claim default/one was deallocated concurrently"]);
 }
 
 #[test]

@@ -35,7 +35,8 @@ fn a_claim_has_256_users_at_most_and_the_next_waits_until_one_leaves() {
     world.settle();
     assert_eq!(
         told(&world, "p"),
-        "p: 0/2 nodes are available: resourceclaim \"one\" has 256 consumers, the most there may be. preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
+        "p: 0/2 nodes are available: resourceclaim \"one\" has 256 consumers, which is the limit. preemption: 0/2 \
+            nodes are available: 2 Preemption is not helpful for scheduling."
     );
     elsewhere(&mut world, held("one", "a", &users[1..]), true);
     world.later(2);

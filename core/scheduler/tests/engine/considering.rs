@@ -325,7 +325,7 @@ fn it_is_said_of_what_is_not_decided_after_a_while() {
         let mut world = hard.world();
         world.carry_out();
         let notes = |world: &World| {
-            let is_note = |(_, write): &&(_, Write)| matches!(write, Write::Note { reason: WaitReason::Undecided, message, .. } if message.contains("still looking"));
+            let is_note = |(_, write): &&(_, Write)| matches!(write, Write::Note { reason: WaitReason::Undecided, message, .. } if message.contains("still searching"));
             world.open.iter().filter(is_note).count()
         };
         world.turn();

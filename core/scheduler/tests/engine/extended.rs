@@ -207,7 +207,7 @@ fn a_claim_that_an_earlier_engine_left_is_deleted_before_the_pod_is_tried_again(
     pods.into_iter().for_each(|pod| world.add_pod(pod));
     world.turn();
     let told = "p: 0/2 nodes are available: cannot schedule extended resource claim. \
-                Claim default/p-made-1, which an earlier attempt left, is deleted.";
+                Claim default/p-made-1 of an earlier attempt is deleted.";
     assert_eq!(world.told.last().map(String::as_str), Some(told));
     world.later(2);
     world.settle();

@@ -136,8 +136,7 @@ fn a_claim_with_a_part_of_the_node_is_for_one_pod_and_one_that_only_costs_is_for
         world.settle();
         assert!(world.node_of("p").is_some());
         assert_eq!(world.node_of("q").is_some(), both);
-        let reason =
-            "q: 0/1 nodes are available: resourceclaim \"shared\" has a device that is a part of its node";
+        let reason = "q: 0/1 nodes are available: resourceclaim \"shared\" has a device with node resources";
         assert_eq!(told(&world, "q").starts_with(reason), !both, "{}", told(&world, "q"));
     }
 }
@@ -152,7 +151,7 @@ fn a_device_that_is_measured_by_a_capacity_must_be_shared_by_it() {
     world.add_claim(claim("one"));
     world.add_pod(using("p", 100, &["one"], &[]));
     world.settle();
-    assert!(told(&world, "p").contains("is not shared by capacity"), "{}", told(&world, "p"));
+    assert!(told(&world, "p").contains("allows no sharing of capacity"), "{}", told(&world, "p"));
 }
 
 #[test]

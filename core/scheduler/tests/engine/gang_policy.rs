@@ -122,7 +122,7 @@ fn a_gang_is_let_go_as_a_whole_and_placed_anew_if_the_policy_is_to_release_it() 
             world.lingering = true;
             fail_one(&mut world, failing, first);
             assert_eq!((evicted(&world), bound(&world)), (2, 2), "{given:?}: {:?}", world.open);
-            let told = "another pod of its group could not be bound, and the group is placed anew as a whole";
+            let told = "another pod of the group could not be bound; the whole group is rescheduled";
             assert_eq!(world.told.iter().filter(|line| line.ends_with(told)).count(), 2, "{:?}", world.told);
             // As long as they are going, no pod is placed beside them.
             world.settle();

@@ -136,7 +136,8 @@ fn nobody_goes_if_the_gang_would_not_fit_then() {
     add_urgent(&mut world, 3, 2_000);
     world.settle();
     assert_eq!(seats(&world), "u0 u1 u2 v@a w@c x@b y@d");
-    let told = "even without those that could go, r0 has no room for 3 members at once: room for 2 of 3, insufficient cpu: 6 needed, 5 free";
+    let told = "even if all lower priority pods are preempted, 3 members do not fit in r0 at once: 2 of 3 fit, \
+        insufficient cpu: 6 needed, 5 free";
     assert_eq!(hope(&world), told);
 }
 

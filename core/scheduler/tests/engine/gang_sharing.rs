@@ -143,6 +143,6 @@ fn no_more_members_share_a_claim_than_it_may_have_users() {
     world.settle();
     assert_eq!((bound(&world), users(&world).len()), (0, 0));
     let told = "m000: pod group is unschedulable, pod m256: 0/1 nodes are available: resourceclaim \"shared\" \
-                may have 256 consumers at most, and other pods of the group are as many.";
+                may have 256 consumers, and other pods of the group use all of them.";
     assert!(world.told.iter().any(|line| line == told), "{:?}", world.told.last());
 }

@@ -292,7 +292,7 @@ fn the_domain_that_comes_closest_is_told_with_why_the_next_member_has_no_seat() 
     }
     world.settle();
     let told = world.told.iter().find(|line| line.starts_with("m0: pod group")).expect("it was refused");
-    let expected = "m0: pod group is unschedulable, r0 has no room for 3 members at once: room for 1 of 3, and none for \
+    let expected = "m0: pod group is unschedulable, 3 members do not fit in r0 at once: 1 of 3 fit, and none for \
                     the next: m1: 2 node(s) didn't satisfy existing pods anti-affinity rules (topologyKey row)";
     assert_eq!(told, expected);
 }
@@ -335,7 +335,7 @@ fn what_no_order_of_members_could_mend_is_refused_by_counting() {
     }
     world.settle();
     let told = world.told.iter().find(|line| line.starts_with("m0: pod group")).expect("it was refused");
-    let expected = "m0: pod group is unschedulable, there is no room for 3 members at once: room for 2 of 3, and none for \
+    let expected = "m0: pod group is unschedulable, 3 members do not fit at once: 2 of 3 fit, and none for \
                     the next: m2: 4 node(s) didn't match pod anti-affinity rules (topologyKey rack)";
     assert_eq!(told, expected);
 }
@@ -370,7 +370,7 @@ fn too_few_devices_that_several_nodes_reach_are_found_out_by_counting() {
     }
     world.settle();
     let told = world.told.iter().find(|line| line.starts_with("m0: pod group")).expect("it was refused");
-    let expected = "m0: pod group is unschedulable, none of 2 domains has room for 40 members at once; r0 comes closest: \
-                    room for 30 of 40, insufficient devices: 40 needed, 30 free";
+    let expected = "m0: pod group is unschedulable, 40 members fit in none of 2 domains at once; r0 comes closest: \
+                    30 of 40 fit, insufficient devices: 40 needed, 30 free";
     assert_eq!(told, expected);
 }

@@ -128,8 +128,8 @@ fn a_gang_without_room_holds_nothing_and_is_woken_by_what_can_help() {
     world.add_pod(pod("single", 4_000, &[]));
     world.settle();
     assert_eq!(seats(&world), "m0 m1 m2 m3 m4 single@a");
-    let told = "m0: pod group is unschedulable, none of 2 domains has room for 5 members at once; \
-                r0 comes closest: room for 4 of 5, insufficient cpu: 10 needed, 8 free";
+    let told = "m0: pod group is unschedulable, 5 members fit in none of 2 domains at once; \
+                r0 comes closest: 4 of 5 fit, insufficient cpu: 10 needed, 8 free";
     assert!(world.told.iter().any(|line| line == told), "{:?}", world.told);
     world.later(20);
     world.fact(node_in("r1", "e", 2_000));

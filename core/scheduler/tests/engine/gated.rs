@@ -89,7 +89,8 @@ fn a_pod_whose_claim_is_not_made_is_told_of_the_template() {
     let source = ClaimSource::ToBeGenerated { template: "t".into() };
     world.add_pod(Pod { claims: vec![PodClaim { name: "gpu".into(), source }], ..pod("p", 100, &[]) });
     world.later(10);
-    let message = "waiting for a resourceclaim to be created from resourceclaimtemplate \"t\", and nobody creates it; hint: check \
+    let message = "waiting for a resourceclaim to be created from resourceclaimtemplate \"t\", and no controller \
+        creates it; hint: check \
                    that ResourceClaimTemplate default/t exists, and that kube-controller-manager or `supercargo controllers` runs";
     // The first look finds out how long it has to wait, which is over.
     assert_eq!(noted(&mut world), notes_of(&["p"], message));

@@ -178,6 +178,6 @@ fn a_claim_with_devices_where_the_gang_cannot_go_gives_them_back() {
     let after = world.node_of("m1").expect("it is bound");
     assert_ne!(after, before);
     assert_eq!(world.node_of("m2"), Some(after));
-    let told = "1 claims that nobody uses give their devices back";
+    let told = "1 unused claims are deallocated";
     assert!(world.told.iter().any(|line| line.ends_with(told)), "{:?}", world.told);
 }

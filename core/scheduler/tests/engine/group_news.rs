@@ -66,8 +66,8 @@ fn a_group_without_room_says_why_unless_it_was_placed_before() {
         world.fact(node_in("r0", "a", 1_000));
         world.fact(group(2, was_placed));
         ["m0", "m1"].into_iter().for_each(|name| world.add_pod(member(name)));
-        let message = "pod group is unschedulable, there is no room for 2 members at once: \
-                       room for 1 of 2, insufficient cpu: 2 needed, 1 free"
+        let message = "pod group is unschedulable, 2 members do not fit at once: \
+                       1 of 2 fit, insufficient cpu: 2 needed, 1 free"
             .to_owned();
         let waiting = GroupState::Waiting { reason: WaitReason::Unschedulable, message };
         assert_eq!(notes(&mut world), if was_placed { vec![] } else { vec![waiting] });
@@ -96,8 +96,8 @@ fn a_member_that_fits_nowhere_even_alone_is_named_with_its_reason() {
     world.add_pod(member("m0"));
     world.add_pod(Pod { group: Some("gang".into()), ..pod("m1", 5_000, &[]) });
     world.settle();
-    let told = "m0: pod group is unschedulable, there is no room for 2 members at once: \
-                room for 1 of 2, insufficient cpu: 6 needed, 4 free; \
+    let told = "m0: pod group is unschedulable, 2 members do not fit at once: \
+                1 of 2 fit, insufficient cpu: 6 needed, 4 free; \
                 pod m1: 0/1 nodes are available: 1 Insufficient cpu";
     assert!(world.told.iter().any(|line| line == told), "{:?}", world.told);
 }
@@ -338,8 +338,7 @@ fn a_group_that_is_ignored_is_told_of_once() {
     world.fact(node_in("r0", "a", 4_000));
     ["m0", "m1"].into_iter().for_each(|name| world.add_pod(member(name)));
     world.settle();
-    let told = "pod group gang is ignored and its pods are placed one by one, \
-                since the feature gate GenericWorkload is off";
+    let told = "pod group gang is ignored and its pods are scheduled individually, because feature gate GenericWorkload is off";
     assert_eq!(said(&world, "m0").len() + said(&world, "m1").len(), 1, "{:?}", world.told);
     assert!(world.told.iter().any(|line| line.ends_with(told)), "{:?}", world.told);
     assert!(world.node_of("m0").is_some() && world.node_of("m1").is_some());

@@ -121,7 +121,7 @@ fn nobody_of_a_tree_is_placed_if_too_few_groups_fit() {
     }
     world.settle();
     assert!(racks(&world, "x").is_empty() && racks(&world, "y").is_empty(), "{}", seats(&world));
-    let told = "x0: pod group is unschedulable, group y beside 1 others: ";
+    let told = "x0: pod group is unschedulable, group y and 1 others: ";
     assert!(world.told.iter().any(|line| line.starts_with(told)), "{:?}", world.told);
     world.let_go("full-z1-r1-b");
     world.later(20);
@@ -322,8 +322,8 @@ fn a_tree_for_which_not_everything_could_be_tried_is_not_called_impossible() {
         world.add_pod(Pod { group: Some((&*name).into()), ..pod(&format!("x{number}"), cpu_milli, &[]) });
     }
     world.settle();
-    let told = "x0: pod group is unschedulable, the search reached its limit before it found a placement or proved that there \
-                is none; the closest: group g";
+    let told = "x0: pod group is unschedulable, the search limit was reached before a placement was found or \
+        excluded; the closest: group g";
     assert!(world.told.iter().any(|line| line.starts_with(told)), "{:?}", world.told.last());
 }
 
@@ -340,8 +340,8 @@ fn a_group_that_fits_nowhere_is_found_out_whatever_others_could_do() {
         add(&mut world, name, count as usize);
     }
     world.settle();
-    let told = "x0: pod group is unschedulable, group x: none of 40 domains has room for 3 members at once; r00 comes closest: \
-                room for 2 of 3, insufficient cpu: 6 needed, 4 free";
+    let told = "x0: pod group is unschedulable, group x: 3 members fit in none of 40 domains at once; r00 comes closest: \
+                2 of 3 fit, insufficient cpu: 6 needed, 4 free";
     assert!(world.told.iter().any(|line| line.starts_with(told)), "{:?}", world.told.last());
 }
 

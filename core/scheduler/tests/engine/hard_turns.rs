@@ -135,8 +135,8 @@ fn a_gang_that_is_hard_to_seat_beside_a_shared_pool_is_left_open_in_time() {
     }
     world.turn();
     assert!(work(&world) < WORK_DONE_MAX, "{}", work(&world));
-    let told = "m0: pod group is unschedulable, the search reached its limit before it found a placement or proved that there is \
-                none; the closest: ";
+    let told = "m0: pod group is unschedulable, the search limit was reached before a placement was found or \
+        excluded; the closest: ";
     assert!(world.told.iter().any(|line| line.starts_with(told)), "{:?}", world.told.last());
 }
 
@@ -253,8 +253,8 @@ fn a_pod_with_a_hard_claim_does_not_hold_up_others() {
     world.add_pod(pod("hard", 100, &["hard"]));
     let most = turns(&mut world);
     assert!(most < SLICE_MAX, "{most}");
-    let told = "hard: 0/3 nodes are available: 3 reached the limit of the search for devices. On node a, the search reached its \
-                limit before it found devices or proved that there are none.";
+    let told = "hard: 0/3 nodes are available: 3 reached the search limit for devices. On node a, the search limit \
+        was reached before devices were found or excluded.";
     assert!(world.told.iter().any(|line| line.starts_with(told)), "{:?}", world.told);
     // What happens wakes it, but others have their turns first, also those that come later.
     let before = world.told.len();

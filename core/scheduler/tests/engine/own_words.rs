@@ -47,7 +47,7 @@ fn who_shares_an_error_about_a_claim_is_told_of_its_own_claim() {
     // The class is not there.
     [node("a", 4_000), gpus("a", &["gpu-a"])].into_iter().for_each(|fact| world.fact(fact));
     add_two(&mut world, 0);
-    let said = "0/1 nodes are available: 1 CLAIM, request gpu: there is no device class gpu. preemption: 0/1 nodes are \
+    let said = "0/1 nodes are available: 1 CLAIM, request gpu: DeviceClass gpu does not exist. preemption: 0/1 nodes are \
                 available: 1 No preemption victims found for incoming pod.";
     check(&world, "a", said);
 }
@@ -61,7 +61,7 @@ fn who_shares_why_preemption_is_of_no_use_is_told_of_its_own_claim() {
     world.settle();
     world.fact(Change::ClassGone("gpu".into()));
     add_two(&mut world, 5);
-    let said = "0/1 nodes are available: 1 CLAIM, request gpu: there is no device class gpu. preemption: 0/1 nodes are \
-                available: 1 CLAIM, request gpu: there is no device class gpu.";
+    let said = "0/1 nodes are available: 1 CLAIM, request gpu: DeviceClass gpu does not exist. preemption: 0/1 nodes are \
+                available: 1 CLAIM, request gpu: DeviceClass gpu does not exist.";
     check(&world, "a", said);
 }

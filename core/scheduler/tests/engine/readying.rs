@@ -191,12 +191,7 @@ fn a_claim_that_loses_its_devices_or_goes_ends_the_wait_at_once() {
     (state.allocation, state.preparation) = (None, None);
     state.reserved_for.clear();
     world.add_claim(state);
-    assert_eq!(
-        told(&world, "one: claim default/c: it lost its devices in the meantime"),
-        1,
-        "{:?}",
-        world.told
-    );
+    assert_eq!(told(&world, "one: claim default/c was deallocated concurrently"), 1, "{:?}", world.told);
     let mut world = waiting(&[("one", &["c"])], &["c"]);
     world.claims.remove(&claim_id("c"));
     world.fact(Change::ClaimGone(claim_id("c")));

@@ -38,7 +38,7 @@ fn a_device_that_a_rule_taints_is_not_given_until_the_rule_goes() {
     let mut world = with_rule(Some("a"), TaintEffect::NoSchedule);
     assert_eq!(given(&mut world), ["gpu-b"]);
     let why = world.told.iter().find(|line| line.starts_with("two: ")).expect("it was told");
-    assert!(why.contains("taints that keep the request off"), "{why}");
+    assert!(why.contains("taints that the request does not tolerate"), "{why}");
     world.fact(Change::TaintRuleGone("rule".into()));
     world.later(2);
     world.settle();

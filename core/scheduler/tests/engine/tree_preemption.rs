@@ -113,7 +113,9 @@ fn nobody_goes_if_not_enough_groups_would_fit_then() {
     add_urgent(&mut world);
     world.settle();
     assert!(world.evicted().is_empty() && !is_placed(&world), "{}", seats(&world));
-    assert!(hope(&world).starts_with("even without those that could go, group y beside 1 others: "));
+    assert!(
+        hope(&world).starts_with("even if all lower priority pods are preempted, group y and 1 others: ")
+    );
     world.let_go("z1-r1-b");
     world.later(400);
     world.turn();

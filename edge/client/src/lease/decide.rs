@@ -28,7 +28,7 @@ impl Default for Terms {
 
 /// Terms that could make two leaders, or none.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error("these terms of leader election do not fit together: {0}; hint: 15s, 10s and 2s do")]
+#[error("invalid leader election settings: {0}; hint: the defaults are 15s, 10s and 2s")]
 pub struct BadTerms(&'static str);
 
 impl Terms {
@@ -38,9 +38,9 @@ impl Terms {
     /// When one does not.
     pub fn check(&self) -> Result<(), BadTerms> {
         if self.retry_period.is_zero() {
-            Err(BadTerms("the retry period must be more than nothing"))
+            Err(BadTerms("the retry period must be greater than 0"))
         } else if self.lease_duration <= self.renew_deadline {
-            Err(BadTerms("the lease must last longer than the renew deadline"))
+            Err(BadTerms("the lease duration must be longer than the renew deadline"))
         } else if self.renew_deadline <= self.retry_period.mul_f64(1.2) {
             Err(BadTerms("the renew deadline must be more than 1.2 times the retry period"))
         } else {

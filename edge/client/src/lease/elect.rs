@@ -287,7 +287,7 @@ impl Candidate {
                 format!("{holder} has taken the lease {}", self.candidacy.name)
             }
             _ => {
-                let trouble = self.trouble.as_deref().unwrap_or("somebody freed it");
+                let trouble = self.trouble.as_deref().unwrap_or("its holder released it");
                 format!("the lease {} could not be renewed: {trouble}", self.candidacy.name)
             }
         }

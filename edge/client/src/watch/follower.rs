@@ -240,7 +240,10 @@ impl Follower {
         // Versions are numbers that grow. If they are something else, the server is trusted to know them.
         match (theirs.ok().and_then(|theirs| theirs.parse::<u64>().ok()), version.parse::<u64>()) {
             (Some(theirs), Ok(ours)) if theirs < ours => {
-                let why = format!("{} has come back with another history", self.connection.server());
+                let why = format!(
+                    "{} was replaced by another server or restored from a backup",
+                    self.connection.server()
+                );
                 self.rest(why, State::Unknown)
             }
             _ => State::Known(version),
@@ -282,7 +285,7 @@ impl Follower {
     async fn line(&mut self, lines: &mut Lines) -> Result<Option<Line>, String> {
         let idle = self.options.idle_timeout;
         match timeout(idle, lines.next()).await {
-            Err(_) => Err(format!("{} has said nothing for {idle:?}", self.connection.server())),
+            Err(_) => Err(format!("{} sent nothing for {idle:?}", self.connection.server())),
             Ok(Err(why)) => Err(format!("lost {}: {why}", self.connection.server())),
             Ok(Ok(None)) => Ok(None),
             Ok(Ok(Some(line))) => read(self.readers, &line).map(Some),

@@ -115,6 +115,6 @@ async fn the_name_of_the_program_must_be_a_header() {
 async fn outside_of_a_pod_there_is_no_service_account() {
     if std::env::var_os("KUBERNETES_SERVICE_HOST").is_none() {
         let error = Connection::in_cluster(&Options::default()).err().expect("is refused").to_string();
-        assert!(error.contains("hint: run in a pod with a service account, or name a kubeconfig"), "{error}");
+        assert!(error.contains("hint: run in a pod with a service account, or set --kubeconfig"), "{error}");
     }
 }

@@ -185,7 +185,7 @@ async fn a_stranger_is_forbidden_and_told_why() {
     let stranger = Connection::from_parts(&server, Some("wrong"), Some(authority), &Options::default());
     let answer = stranger.expect("the parts are whole").get(&pods(), "p").await;
     let told = answer.trouble().unwrap_or_default();
-    assert!(told.contains("hint: see that the token"), "{told}");
+    assert!(told.contains("hint: check that the token"), "{told}");
     assert_eq!(word(&answer), "forbidden");
 }
 

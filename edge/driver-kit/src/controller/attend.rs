@@ -261,7 +261,8 @@ impl<C: Controller> Worker<C> {
         let controller = &self.tools.controller;
         let failed = |why: crate::plugin::Failure| Trouble::of(claim, why.to_string());
         let found = classic::classes_of(claim, &|name| self.class_named(name));
-        let (said, classes) = found.ok_or_else(|| Trouble::of(claim, "its classes are gone".to_owned()))?;
+        let (said, classes) =
+            found.ok_or_else(|| Trouble::of(claim, "its DeviceClasses were deleted".to_owned()))?;
         let read = || {
             let mut of_classes = Vec::new();
             for class in &classes {

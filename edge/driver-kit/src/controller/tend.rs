@@ -274,7 +274,7 @@ impl<C: Controller> Tools<C> {
 /// A claim about which the driver says nothing would wait without a word.
 fn all_answered(answers: usize, claims: usize, what: &str) -> Result<(), String> {
     let is_all = answers == claims;
-    let why = || format!("the driver answered for {answers} of {claims} claims when it was to {what}");
+    let why = || format!("the driver answered for {answers} of {claims} claims, to {what}");
     is_all.then_some(()).ok_or_else(why)
 }
 

@@ -23,11 +23,11 @@ pub(crate) type Answers<T> = BTreeMap<String, Result<T, String>>;
 /// Why a claim was not handed to the driver.
 #[derive(Debug, Error)]
 enum Unresolved {
-    #[error("claim {0} is not there")]
+    #[error("claim {0} not found")]
     Missing(ClaimReference),
     #[error("cannot read claim {claim}: {why}")]
     Unreadable { claim: ClaimReference, why: String },
-    #[error("claim {claim} has uid {found}, and the kubelet means {}; it was deleted and made anew", claim.uid)]
+    #[error("claim {claim} has uid {found}, but the kubelet requested {}; it was deleted and recreated", claim.uid)]
     OtherUid { claim: ClaimReference, found: String },
     #[error("claim {0} is not allocated")]
     NotAllocated(ClaimReference),

@@ -57,7 +57,7 @@ fn failed<T>(outcome: Result<T, String>) -> (Option<T>, String) {
     match outcome {
         Ok(value) => (Some(value), String::new()),
         // An empty text would mean success.
-        Err(why) if why.is_empty() => (None, "the driver failed and did not say why".to_owned()),
+        Err(why) if why.is_empty() => (None, "the driver failed without a message".to_owned()),
         Err(why) => (None, why),
     }
 }

@@ -8,7 +8,7 @@ use thiserror::Error;
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum PublishTrouble {
     /// A slice could not be written.
-    #[error("cannot publish pool {pool}: slice {slice}: {why}; it is tried again in {retry_in:?}")]
+    #[error("cannot publish pool {pool}: slice {slice}: {why}; retrying in {retry_in:?}")]
     Failed {
         /// The pool.
         pool: String,
@@ -21,7 +21,8 @@ pub enum PublishTrouble {
     },
     /// The name of a slice is taken by somebody else's.
     #[error(
-        "cannot publish pool {pool}: slice {slice} is there already and belongs to driver {driver:?}; hint: delete it if nobody needs it"
+        "cannot publish pool {pool}: slice {slice} already exists and belongs to driver {driver:?}; hint: delete it \
+            if it is not needed"
     )]
     NameTaken {
         /// The pool.
@@ -42,13 +43,15 @@ pub enum PublishTrouble {
         gates: Vec<String>,
     },
     /// There is no such node, so its slices would belong to nobody.
-    #[error("node {node} is not there, and its slices wait for it; hint: see `kubectl get nodes`")]
+    #[error(
+        "node {node} does not exist; its slices are published when it is created; hint: see `kubectl get nodes`"
+    )]
     NoNode {
         /// The node.
         node: String,
     },
     /// The server cannot be heard for a while.
-    #[error("cannot hear of {what}: {why}; it is tried again in {retry_in:?}")]
+    #[error("watch of {what} failed: {why}; retrying in {retry_in:?}")]
     Interrupted {
         /// Slices or nodes.
         what: &'static str,
@@ -69,7 +72,7 @@ pub enum PublishTrouble {
 
 fn how_to_keep(gates: &[String]) -> String {
     match gates {
-        [] => "something between here and the API server's storage changes slices".to_owned(),
+        [] => "an admission webhook or another component changes slices".to_owned(),
         gates => format!("turn on {} in the API server", gates.join(", ")),
     }
 }

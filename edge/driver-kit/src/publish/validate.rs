@@ -75,9 +75,9 @@ fn check_reach(scope: &Scope, pool: &Pool, faults: &mut Vec<Fault>) {
     let wrong = match (scope, &pool.reach) {
         (Scope::Node(_), Reach::OwnNode) => return,
         (Scope::Network { .. }, Reach::Nodes(_) | Reach::AllNodes | Reach::PerDevice) => return,
-        (Scope::Node(_), _) => "is of more than one node; hint: publish it with a network scope",
+        (Scope::Node(_), _) => "is usable from several nodes; hint: publish it with a network scope",
         (Scope::Network { .. }, Reach::OwnNode) => {
-            "is of the publisher's node, and the publisher is of none; hint: say which nodes reach it"
+            "has a node scope, but the publisher has no node; hint: set the nodes that can use it"
         }
     };
     faults.push(fault(pool, None, wrong.to_owned()));

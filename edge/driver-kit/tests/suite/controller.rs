@@ -359,7 +359,7 @@ async fn a_driver_that_panics_when_it_is_told_of_trouble_goes_on() {
 
 #[tokio::test]
 async fn a_driver_that_answers_for_too_few_claims_is_asked_again() {
-    let says = "the driver answered for 0 of 1 claims when it was to allocate them";
+    let says = "the driver answered for 0 of 1 claims, to allocate them";
     check(Way::SaysNothing(Call::Allocate, 3), false, says).await;
 }
 
@@ -367,10 +367,7 @@ async fn a_driver_that_answers_for_too_few_claims_is_asked_again() {
 async fn a_pod_gets_an_answer_about_nodes_although_the_driver_failed_to_give_one() {
     for (way, says) in [
         (Way::Panics(Call::UnsuitableNodes, 3), PANICKED),
-        (
-            Way::SaysNothing(Call::UnsuitableNodes, 3),
-            "the driver answered for 0 of 1 claims when it was to judge nodes",
-        ),
+        (Way::SaysNothing(Call::UnsuitableNodes, 3), "the driver answered for 0 of 1 claims, to judge nodes"),
     ] {
         let connection = scene().await;
         let lender = Lender::new("one", way);

@@ -236,7 +236,7 @@ async fn a_claim_that_fails_spoils_no_other_and_says_why() {
     let said: Vec<&str> = claims.iter().map(|claim| &*answers[&claim.uid].error).collect();
     let good_uid = &claims[0].uid;
     let other_uid = format!(
-        "claim default/good has uid {good_uid}, and the kubelet means another; it was deleted and made anew"
+        "claim default/good has uid {good_uid}, but the kubelet requested another; it was deleted and recreated"
     );
     let expected = [
         "",
@@ -344,7 +344,7 @@ async fn states_of_devices_are_written_in_the_name_of_each_driver() {
     assert_eq!(read().await.devices.len(), 1);
     let large = DeviceState { own_words: Some(json!({ "x": "y".repeat(10_240) })), ..state("gpu-0") };
     let error = gpus.report(&reference, &[large]).await.expect_err("too much").to_string();
-    assert_eq!(error, "device n1/gpu-0: what the driver says has more than 10240 bytes");
+    assert_eq!(error, "device n1/gpu-0: the driver's data has more than 10240 bytes");
     let successor = ClaimReference { uid: "another".to_owned(), ..reference };
     assert_eq!(gpus.report(&successor, &[]).await, Err(ReportError::Gone(successor.clone())));
     fs::remove_dir_all(&scene.dir).expect("ours");
@@ -359,7 +359,7 @@ async fn a_plugin_publishes_for_its_node() {
     let refused = PluginOptions::below(&scene.dir, "GPU_1", "n1");
     let refused = Plugin::start(scene.connection.clone(), refused, scene.driver.clone());
     let error = refused.err().map(|error| error.to_string()).unwrap_or_default();
-    assert!(error.starts_with("\"GPU_1\" is no name of a driver: must be lower case"), "{error}");
+    assert!(error.starts_with("\"GPU_1\" is not a valid driver name: must be lower case"), "{error}");
     let nowhere = PluginOptions::below(&scene.dir, DRIVER, "");
     let nowhere = Plugin::start(scene.connection.clone(), nowhere, scene.driver.clone());
     assert!(nowhere.err().is_some_and(|error| error.to_string().starts_with("\"\" is no name of a node")));

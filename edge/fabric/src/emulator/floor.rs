@@ -82,7 +82,7 @@ impl Floor {
             State::There(host, _) if host == system => return Ok(Ordered::Done),
             State::Coming(host, _) if host == system => return Ok(Ordered::Begun(self.task())),
             State::Free if slot.is_healthy => {}
-            State::Free => return Err(format!("device {device} does not work")),
+            State::Free => return Err(format!("device {device} is not healthy")),
             State::There(host, _) | State::Coming(host, _) | State::Going(host, _) => {
                 return Err(format!("device {device} belongs to {host}"));
             }

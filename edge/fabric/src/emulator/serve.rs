@@ -164,12 +164,10 @@ fn meddle(emulator: &Emulator, action: &str, body: &[u8]) -> JsonResponse {
             (StatusCode::OK, json!({}))
         }
         "Seize" if emulator.seize(&text("Id")) => (StatusCode::OK, json!({})),
-        "Seize" => complaint(StatusCode::CONFLICT, "there is no free device of this Id"),
+        "Seize" => complaint(StatusCode::CONFLICT, "no free device has this Id"),
         "Fail" => {
-            emulator.fail(
-                u32::try_from(body["Orders"].as_u64().unwrap_or(1)).unwrap_or(1),
-                "it was told to fail",
-            );
+            emulator
+                .fail(u32::try_from(body["Orders"].as_u64().unwrap_or(1)).unwrap_or(1), "configured to fail");
             (StatusCode::OK, json!({}))
         }
         _ => missing(action),

@@ -81,7 +81,7 @@ impl Setup {
         for port in setup.switches.iter().flat_map(|switch| &switch.ports) {
             if !setup.systems.iter().any(|system| system.id == port.system) {
                 return Err(BadSetup(format!(
-                    "port {} leads to {}, which is no system",
+                    "port {} is connected to {}, which is not a system",
                     port.id, port.system
                 )));
             }
@@ -89,7 +89,7 @@ impl Setup {
         for chassis in &setup.chassis {
             if !setup.switches.iter().any(|switch| switch.id == chassis.switch) {
                 return Err(BadSetup(format!(
-                    "chassis {} hangs on {}, which is no switch",
+                    "chassis {} is connected to {}, which is not a switch",
                     chassis.id, chassis.switch
                 )));
             }

@@ -30,7 +30,8 @@ pub enum CheckpointError {
         source: io::Error,
     },
     /// The file cannot be written.
-    #[error("cannot write the prepared claims to {}: {source}; hint: see that the disk has room and that we may write there", path.display())]
+    #[error("cannot write the prepared claims to {}: {source}; hint: check that the disk has space and the \
+        directory is writable", path.display())]
     Write {
         /// The file.
         path: PathBuf,

@@ -21,32 +21,33 @@ pub(crate) const CALL: &str = "NodePrepareResources";
 #[derive(Debug, Error)]
 pub(crate) enum PrepareError {
     #[error(
-        "ResourceClaim not created yet for {entry}; hint: see that the template exists and that a controller makes claims from templates"
+        "ResourceClaim not created yet for {entry}; hint: check that the template exists and that the resourceclaim \
+            controller runs"
     )]
     NotMade { entry: String },
     #[error("fetch ResourceClaim {claim}: {why}")]
     NotRead { claim: String, why: String },
     #[error(
-        "ResourceClaim {claim} was not created for pod {pod}; hint: delete the pod, and its controller makes it anew with a claim of its own"
+        "ResourceClaim {claim} was not created for pod {pod}; hint: delete the pod; its controller recreates it with a new claim"
     )]
     OfAnother { claim: String, pod: String },
     #[error(
-        "pod {pod} ({pod_uid}) is not allowed to use ResourceClaim {claim} ({claim_uid}); hint: the scheduler or a controller has to reserve the claim for the pod"
+        "pod {pod} ({pod_uid}) is not allowed to use ResourceClaim {claim} ({claim_uid}); hint: the scheduler must \
+            reserve the claim for the pod"
     )]
     NotReserved { claim: String, claim_uid: String, pod: String, pod_uid: String },
-    #[error(
-        "ResourceClaim {claim}: not allocated; hint: let a scheduler place the pod, or a controller allocate the claim"
-    )]
+    #[error("ResourceClaim {claim}: not allocated; hint: check that the scheduler bound the pod")]
     NotAllocated { claim: String },
     #[error(
-        "DRA driver {driver} is not registered; hint: see that the driver runs on this node and registers in {registry}"
+        "DRA driver {driver} is not registered; hint: check that the driver runs on this node and registers in {registry}"
     )]
     NotRegistered { driver: String, registry: String },
     #[error(
-        "old ResourceClaim with same name {claim} and different UID {uid} still exists; hint: it goes as soon as its driver has unprepared it, see the events of the node"
+        "old ResourceClaim with same name {claim} and different UID {uid} still exists; hint: it is removed when \
+            its driver has unprepared it; see the events of the node"
     )]
     Predecessor { claim: String, uid: String },
-    #[error("ResourceClaim {claim} is being unprepared; hint: it is tried again when that is done")]
+    #[error("ResourceClaim {claim} is being unprepared; hint: it is retried when that is done")]
     BeingUnprepared { claim: String },
     #[error("{CALL} of DRA driver {driver}: {why}")]
     Call { driver: String, why: String },
@@ -55,15 +56,17 @@ pub(crate) enum PrepareError {
     )]
     Refused { driver: String, claim: String, why: String },
     #[error(
-        "{CALL} of DRA driver {driver} returned result for unknown claim UID {uid}; hint: this is a bug of the driver, see whether it can be updated"
+        "{CALL} of DRA driver {driver} returned result for unknown claim UID {uid}; hint: this is a bug in the \
+            driver; check for an update"
     )]
     UnknownClaim { driver: String, uid: String },
     #[error(
-        "{CALL} of DRA driver {driver} skipped ResourceClaim {claim}; hint: this is a bug of the driver, see whether it can be updated"
+        "{CALL} of DRA driver {driver} skipped ResourceClaim {claim}; hint: this is a bug in the driver; check for an update"
     )]
     Skipped { driver: String, claim: String },
     #[error(
-        "{CALL} of DRA driver {driver} returned device {device} of pool {pool} twice for ResourceClaim {claim}; hint: this is a bug of the driver, see whether it can be updated"
+        "{CALL} of DRA driver {driver} returned device {device} of pool {pool} twice for ResourceClaim {claim}; \
+            hint: this is a bug in the driver; check for an update"
     )]
     Twice { driver: String, claim: String, pool: String, device: String },
     #[error("{0}")]

@@ -15,7 +15,7 @@ pub(crate) const CALL: &str = "NodeUnprepareResources";
 #[derive(Debug, Error)]
 pub(crate) enum UnprepareError {
     #[error(
-        "DRA driver {driver} is not registered; hint: start the driver again on this node, only it can free its devices"
+        "DRA driver {driver} is not registered; hint: restart the driver on this node, which is needed to release its devices"
     )]
     NotRegistered { driver: String },
     #[error("{CALL} of DRA driver {driver}: {why}")]
@@ -25,11 +25,12 @@ pub(crate) enum UnprepareError {
     )]
     Refused { driver: String, claim: String, why: String },
     #[error(
-        "{CALL} of DRA driver {driver} returned result for unknown claim UID {uid}; hint: this is a bug of the driver, see whether it can be updated"
+        "{CALL} of DRA driver {driver} returned result for unknown claim UID {uid}; hint: this is a bug in the \
+            driver; check for an update"
     )]
     UnknownClaim { driver: String, uid: String },
     #[error(
-        "{CALL} of DRA driver {driver} skipped ResourceClaim {claim}; hint: this is a bug of the driver, see whether it can be updated"
+        "{CALL} of DRA driver {driver} skipped ResourceClaim {claim}; hint: this is a bug in the driver; check for an update"
     )]
     Skipped { driver: String, claim: String },
     #[error("{0}")]

@@ -132,7 +132,7 @@ impl Attendance {
             News::Abandoned(driver) => {
                 let (connection, complaints) = (self.means.connection.clone(), self.complaints.clone());
                 let node = self.node.metadata.name.clone();
-                info!(driver, "nobody answers for the driver, so its slices go");
+                info!(driver, "the driver is disconnected; deleting its ResourceSlices");
                 self.wipes.spawn(async move {
                     slices::wipe(&connection, &node, Some(&driver), &complaints).await;
                 });

@@ -61,7 +61,7 @@ impl Heart {
         };
         let (name, now) = (&node.metadata.name, self.clock.now());
         if let Some(mut ready) = report::ready(&node, now) {
-            ready["status"]["conditions"][0]["message"] = json!("pods on this node run in name only");
+            ready["status"]["conditions"][0]["message"] = json!("pods are simulated; no containers run");
             done(self.connection.patch_status(&nodes(), name, &Patch::Strategic, &ready).await)?;
         }
         let leases = Resource::<Lease>::named("leases").within(report::LEASES);

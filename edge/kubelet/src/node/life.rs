@@ -43,7 +43,7 @@ pub(crate) enum Trouble {
     Unprepare(#[from] UnprepareError),
     #[error("{0}")]
     Server(String),
-    #[error("cannot say which devices the containers of pod {pod} get: {why}")]
+    #[error("cannot write the CDI devices of pod {pod}: {why}")]
     File { pod: String, why: String },
 }
 

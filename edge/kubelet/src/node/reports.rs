@@ -24,7 +24,7 @@ pub(crate) fn kept(pod: &Pod, why: &str) -> Report {
 
 /// The claims of a pod that is gone cannot be taken back.
 pub(crate) fn orphaned(node: &Node, uid: &str, why: &str) -> Report {
-    let note = format!("Failed to unprepare dynamic resources of pod {uid}, which is gone: {why}");
+    let note = format!("Failed to unprepare dynamic resources of deleted pod {uid}: {why}");
     warning(node, "FailedUnprepareDynamicResources", "Unpreparing", note)
 }
 

@@ -40,7 +40,7 @@ pub(crate) struct Endpoint {
 /// Why a call has no answer.
 #[derive(Debug, Error)]
 pub(crate) enum CallError {
-    #[error("not connected to {}; hint: see that the driver runs on this node", endpoint.display())]
+    #[error("not connected to {}; hint: check that the driver runs on this node", endpoint.display())]
     NotConnected { endpoint: PathBuf },
     #[error("no answer within {after:?}; hint: see the log of the driver, and restart it if it hangs")]
     TimedOut { after: Duration },

@@ -22,15 +22,18 @@ pub(crate) struct Offer {
 /// Why a plugin is not registered.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub(crate) enum Rejection {
-    #[error("the plugin at {} does not say who it is: {why}; hint: see that its process runs, and remove the socket if nobody serves it any more", socket.display())]
+    #[error("the plugin at {} did not answer GetInfo: {why}; hint: check that its process runs, and remove the \
+        socket if it is stale", socket.display())]
     Silent { socket: PathBuf, why: String },
-    #[error("plugin {name} at {} is of type {kind:?}, and only {DRA_PLUGIN} is supported; hint: let it run on nodes with a kubelet", socket.display())]
+    #[error("plugin {name} at {} is of type {kind:?}, and only {DRA_PLUGIN} is supported; hint: run it on nodes \
+        with a kubelet", socket.display())]
     OtherKind { socket: PathBuf, name: String, kind: String },
-    #[error("{name:?} at {} cannot be the name of a DRA driver: it {why}; hint: the driver must register with the name that its ResourceSlices have", socket.display())]
+    #[error("{name:?} at {} cannot be the name of a DRA driver: it {why}; hint: register the driver with the name \
+        in its ResourceSlices", socket.display())]
     BadName { socket: PathBuf, name: String, why: String },
-    #[error("DRA driver {driver} at {} offers none of the services {known}, but {offered}; hint: use a version of the driver for Kubernetes 1.32 or newer", socket.display(), known = known_services())]
+    #[error("DRA driver {driver} at {} supports none of the services {known}, only {offered}; hint: use a version of the driver for Kubernetes 1.32 or newer", socket.display(), known = known_services())]
     NoService { socket: PathBuf, driver: String, offered: String },
-    #[error("endpoint {} is already registered for DRA driver {driver}; hint: stop one of the two plugins that serve there", endpoint.display())]
+    #[error("endpoint {} is already registered for DRA driver {driver}; hint: stop one of the two plugins", endpoint.display())]
     EndpointTaken { endpoint: PathBuf, driver: String },
 }
 

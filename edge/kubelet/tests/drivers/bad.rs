@@ -72,12 +72,12 @@ async fn plugins_that_cannot_be_drivers_are_told_so_and_the_node_says_it_too() {
     called(&named, "registered false \"Bad_Name\"").await;
 
     let old = cluster.driver_with("old.example.com", Manner::Good, &["v1alpha3.Node"]);
-    cluster.event(NODE, &["DRA driver old.example.com", "offers none of the services", "hint: "]).await;
+    cluster.event(NODE, &["DRA driver old.example.com", "supports none of the services", "hint: "]).await;
     called(&old, "registered false").await;
 
     let _silent = cluster.driver("silent.example.com", Manner::Silent);
     cluster
-        .event(NODE, &["silentexamplecom-reg.sock does not say who it is", "no answer within 1s", "hint: "])
+        .event(NODE, &["silentexamplecom-reg.sock did not answer GetInfo", "no answer within 1s", "hint: "])
         .await;
 
     let good = cluster.driver(GOOD, Manner::Good);

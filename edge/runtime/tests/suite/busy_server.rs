@@ -118,7 +118,9 @@ async fn a_scheduler_waits_for_a_server_that_cannot_answer_at_first() {
     let heard = ears.0.lock().expect("nobody panicked");
     let (troubles, waits): (Vec<&str>, Vec<Duration>) =
         heard.iter().take(answers.len()).map(|(why, wait)| (why.as_str(), *wait)).unzip();
-    for (trouble, said) in troubles.iter().zip(["too many requests", "answered 503", "lost the API server"]) {
+    for (trouble, said) in
+        troubles.iter().zip(["too many requests", "answered 503", "lost the connection to the API server"])
+    {
         assert!(trouble.starts_with("cannot ask http://") && trouble.contains(said), "{said}: {trouble}");
     }
     assert!(waits[0] >= Duration::from_secs(3), "the server asked for it: {waits:?}");

@@ -41,7 +41,7 @@ pub enum Format {
 
 /// A format that is none.
 #[derive(Debug, Error)]
-#[error("{0:?} is no format of logs; hint: choose text or json")]
+#[error("{0:?} is not a log format; hint: choose text or json")]
 pub struct UnknownFormat(String);
 
 impl FromStr for Format {

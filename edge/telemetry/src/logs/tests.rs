@@ -153,5 +153,5 @@ fn formats_are_read_and_a_wrong_one_is_told_with_a_hint() {
         assert_eq!(format.to_string().parse::<Format>().ok(), Some(format));
     }
     let wrong = "yaml".parse::<Format>().expect_err("it is none").to_string();
-    assert_eq!(wrong, "\"yaml\" is no format of logs; hint: choose text or json");
+    assert_eq!(wrong, "\"yaml\" is not a log format; hint: choose text or json");
 }

@@ -25,29 +25,29 @@ impl Attempts {
         let milliseconds = growing(0.001, 2.0, 15);
         let algorithm = Named {
             name: "scheduler_scheduling_algorithm_duration_seconds",
-            help: "How long it took to choose a node for a pod.",
+            help: "Latency of choosing a node for a pod, in seconds.",
             labels: &[],
         };
         let needed = Named {
             name: "scheduler_pod_scheduling_attempts",
-            help: "How many attempts a pod needed until it had a node.",
+            help: "Number of attempts to successfully schedule a pod.",
             labels: &[],
         };
         let after_flush = Named {
             name: "scheduler_pod_scheduled_after_flush_total",
-            help: "Pods that got a node after they were tried again only because they had waited for too long.",
+            help: "Number of pods scheduled after they were retried because they had been unschedulable for too long.",
             labels: &[],
         };
         Self {
             total: registry.counter(Named {
                 name: "scheduler_schedule_attempts_total",
-                help: "Attempts to schedule pods, by what came of them.",
+                help: "Number of attempts to schedule pods, by result.",
                 labels: &["result", "profile"],
             }),
             duration: registry.seconds(
                 Named {
                     name: "scheduler_scheduling_attempt_duration_seconds",
-                    help: "How long attempts to schedule pods took, with the binding.",
+                    help: "Latency of scheduling attempts (algorithm and binding), in seconds.",
                     labels: &["result", "profile"],
                 },
                 &milliseconds,
@@ -56,7 +56,8 @@ impl Attempts {
             service: registry.seconds(
                 Named {
                     name: "scheduler_pod_scheduling_sli_duration_seconds",
-                    help: "How long pods took from their first attempt until they had a node, by the number of attempts.",
+                    help: "Latency of a pod from its first scheduling attempt until it is scheduled, in seconds, by \
+                        number of attempts.",
                     labels: &["attempts"],
                 },
                 &growing(0.01, 2.0, 20),

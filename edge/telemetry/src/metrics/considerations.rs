@@ -15,12 +15,12 @@ impl Considerations {
     pub(super) fn new(registry: &mut Registry) -> Self {
         let under_way = Named {
             name: "supercargo_scheduler_considerations",
-            help: "Pods and groups that take long to decide about and are being considered.",
+            help: "Number of pods and groups with a long scheduling decision in progress.",
             labels: &[],
         };
         let duration = Named {
             name: "supercargo_scheduler_consideration_duration_seconds",
-            help: "How long it took to decide about pods and groups that take long.",
+            help: "Latency of long scheduling decisions, in seconds.",
             labels: &[],
         };
         Self {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::family::{Family, Named, Registry, growing};
 use super::removals::Removals;
 use super::series::{Counter, Gauge, Histogram};
-use super::{Exposition, Requests, usage};
+use super::{Described, Exposition, Requests, usage};
 
 /// Everything that controllers count and measure. Made once, shared by reference or in an `Arc`.
 pub struct ControllerMetrics {
@@ -59,7 +59,7 @@ impl Default for ControllerMetrics {
             requests: Requests::new(&mut registry),
             leader: registry.gauge(Named {
                 name: "leader_election_master_status",
-                help: "Whether this replica leads: 1 if it does, 0 if it stands by.",
+                help: "Leader election status: 1 if this replica is the leader, 0 if it stands by.",
                 labels: &["name"],
             }),
             registry,
@@ -84,6 +84,10 @@ impl Exposition for ControllerMetrics {
         usage::write(&mut out);
         out
     }
+
+    fn described(&self) -> Vec<Described> {
+        self.registry.described()
+    }
 }
 
 impl WorkQueues {
@@ -91,23 +95,23 @@ impl WorkQueues {
         Self {
             depth: registry.gauge(Named {
                 name: "workqueue_depth",
-                help: "Objects that wait to be looked at.",
+                help: "Current depth of the work queue.",
                 labels: &["name"],
             }),
             adds: registry.counter(Named {
                 name: "workqueue_adds_total",
-                help: "Objects that came to be looked at.",
+                help: "Number of additions to the work queue.",
                 labels: &["name"],
             }),
             retries: registry.counter(Named {
                 name: "workqueue_retries_total",
-                help: "Objects that are looked at again because something was not done.",
+                help: "Number of retries of the work queue.",
                 labels: &["name"],
             }),
             durations: registry.seconds(
                 Named {
                     name: "workqueue_work_duration_seconds",
-                    help: "How long it took to do what there was to do about an object.",
+                    help: "Time to process an item of the work queue, in seconds.",
                     labels: &["name"],
                 },
                 &growing(10e-9, 10.0, 10),
@@ -141,22 +145,22 @@ impl Claims {
         Self {
             creates: registry.counter(Named {
                 name: "dynamic_resource_allocation_resourceclaim_creates_total",
-                help: "Claims that were made or could not be made, by what they were for.",
+                help: "Number of ResourceClaims created, by status, admin access and owner.",
                 labels: &["status", "admin_access", "owner_api_group", "owner_api_kind"],
             }),
             attempts: registry.counter(Named {
                 name: "resource_controller_create_total",
-                help: "Claims that were to be made from templates.",
+                help: "Number of attempts to create ResourceClaims from templates.",
                 labels: &[],
             }),
             failures: registry.counter(Named {
                 name: "resource_controller_create_failures_total",
-                help: "Claims that could not be made from templates.",
+                help: "Number of failed attempts to create ResourceClaims from templates.",
                 labels: &[],
             }),
             there: registry.gauge(Named {
                 name: "dynamic_resource_allocation_resource_claims",
-                help: "Claims that are there, by whether they have devices and what they were made from.",
+                help: "Number of ResourceClaims, by allocation state, admin access and source.",
                 labels: &["allocated", "admin_access", "source"],
             }),
         }

@@ -18,13 +18,13 @@ impl Devices {
         Self {
             allocations: registry.counter(Named {
                 name: "scheduler_dra_bindingconditions_allocations_total",
-                help: "Allocations of devices with binding conditions, for each driver and attempt.",
+                help: "Number of allocations of devices with binding conditions, by result and driver.",
                 labels: &["profile", "driver", "status"],
             }),
             waits: registry.seconds(
                 Named {
                     name: "scheduler_dra_bindingconditions_wait_duration_seconds",
-                    help: "How long pods waited for the binding conditions of their devices.",
+                    help: "Time that pods waited for the binding conditions of their devices, in seconds.",
                     labels: &["profile", "driver", "status"],
                 },
                 &growing(0.1, 2.0, 14),
@@ -32,7 +32,7 @@ impl Devices {
             prebinds: registry.seconds(
                 Named {
                     name: "scheduler_dra_bindingconditions_prebind_duration_seconds",
-                    help: "How long it took from the choice of devices until a pod could be bound with them.",
+                    help: "Latency from the allocation of devices until the pod can be bound, in seconds.",
                     labels: &["status", "requires_bindingconditions"],
                 },
                 &growing(0.1, 2.0, 14),

@@ -22,6 +22,19 @@ pub(super) struct Named {
     pub(super) labels: &'static [&'static str],
 }
 
+/// A metric as its reference lists it.
+#[derive(Clone, Copy, Debug)]
+pub struct Described {
+    /// Its name, as Prometheus reads it.
+    pub name: &'static str,
+    /// `counter`, `gauge` or `histogram`.
+    pub kind: &'static str,
+    /// The names of its labels.
+    pub labels: &'static [&'static str],
+    /// What it counts or measures.
+    pub help: &'static str,
+}
+
 /// All series of one name.
 pub(super) struct Family<S>(Arc<Inner<S>>);
 
@@ -74,12 +87,18 @@ impl<S: Series> Family<S> {
 
 trait Exposed: Send + Sync {
     fn name(&self) -> &'static str;
+    fn described(&self) -> Described;
     fn write(&self, out: &mut String);
 }
 
 impl<S: Series> Exposed for Family<S> {
     fn name(&self) -> &'static str {
         self.0.named.name
+    }
+
+    fn described(&self) -> Described {
+        let Named { name, help, labels } = self.0.named;
+        Described { name, kind: S::TYPE, labels, help }
     }
 
     fn write(&self, out: &mut String) {
@@ -138,6 +157,11 @@ impl Registry {
     pub(super) fn amounts(&mut self, named: Named, bounds: &[f64]) -> Family<Histogram> {
         let bounds = Arc::new(Bounds::amounts(bounds));
         self.add(named, Box::new(move || Histogram::new(&bounds)))
+    }
+
+    /// What there is, sorted by name.
+    pub(super) fn described(&self) -> Vec<Described> {
+        self.families.iter().map(|family| family.described()).collect()
     }
 
     /// Everything, sorted by name.

@@ -21,19 +21,19 @@ impl Gangs {
         let milliseconds = growing(0.001, 2.0, 15);
         let algorithm = Named {
             name: "scheduler_podgroup_scheduling_algorithm_duration_seconds",
-            help: "How long it took to choose nodes for a group.",
+            help: "Latency of choosing nodes for a pod group, in seconds.",
             labels: &[],
         };
         Self {
             attempts: registry.counter(Named {
                 name: "scheduler_podgroup_schedule_attempts_total",
-                help: "Attempts to schedule groups, by what came of them.",
+                help: "Number of attempts to schedule pod groups, by result.",
                 labels: &["result", "profile"],
             }),
             duration: registry.seconds(
                 Named {
                     name: "scheduler_podgroup_scheduling_attempt_duration_seconds",
-                    help: "How long attempts to schedule groups took.",
+                    help: "Latency of attempts to schedule pod groups, in seconds.",
                     labels: &["result", "profile"],
                 },
                 &milliseconds,
@@ -41,18 +41,18 @@ impl Gangs {
             algorithm: registry.seconds(algorithm, &milliseconds).with(&[]),
             generated: registry.counter(Named {
                 name: "scheduler_generated_placements_total",
-                help: "Placements that came into question for groups.",
+                help: "Number of candidate placements for pod groups.",
                 labels: &["profile"],
             }),
             evaluations: registry.counter(Named {
                 name: "scheduler_placement_evaluations_total",
-                help: "Placements that were tried for groups, by whether the group fits.",
+                help: "Number of placements evaluated for pod groups, by result.",
                 labels: &["result", "profile"],
             }),
             evaluation: registry.seconds(
                 Named {
                     name: "scheduler_placement_evaluation_duration_seconds",
-                    help: "How long it took to try one placement for a group.",
+                    help: "Latency of evaluating one placement for a pod group, in seconds.",
                     labels: &["result", "profile"],
                 },
                 &milliseconds,

@@ -44,6 +44,7 @@ pub use series::{Counter, Gauge, Histogram};
 pub use state::{CacheSize, Running, State};
 pub use writes::Writes;
 
+pub use family::Described;
 use family::Registry;
 
 /// Everything that is counted and measured. Made once, shared by reference or in an `Arc`.
@@ -104,6 +105,10 @@ pub trait Exposition: Send + Sync {
     /// Everything as Prometheus reads it, with what this process takes from the machine.
     #[must_use]
     fn text(&self) -> String;
+
+    /// Every metric, but for those of the process.
+    #[must_use]
+    fn described(&self) -> Vec<Described>;
 }
 
 impl Exposition for Metrics {
@@ -115,5 +120,9 @@ impl Exposition for Metrics {
         let mut out = self.registry.text();
         usage::write(&mut out);
         out
+    }
+
+    fn described(&self) -> Vec<Described> {
+        self.registry.described()
     }
 }

@@ -13,7 +13,7 @@ impl Negotiations {
         Self {
             pods: registry.gauge(Named {
                 name: "supercargo_scheduler_negotiating_pods",
-                help: "Pods that wait for a driver's controller, by what it is to give: information or allocation.",
+                help: "Number of pods that wait for a driver's controller, by what they wait for: information or allocation.",
                 labels: &["awaits", "driver"],
             }),
         }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::family::{Family, Named, Registry, ranging};
 use super::series::{Counter, Gauge, Histogram};
-use super::{Exposition, Requests, usage};
+use super::{Described, Exposition, Requests, usage};
 
 /// The word for claims of whatever driver.
 const ANY_DRIVER: &str = "<any>";
@@ -29,7 +29,7 @@ impl Default for NodeMetrics {
             operations: registry.seconds(
                 Named {
                     name: "dra_operations_duration_seconds",
-                    help: "How long it took to prepare or unprepare all claims of a pod.",
+                    help: "Latency of preparing or unpreparing all claims of a pod, in seconds.",
                     labels: &["operation_name", "is_error"],
                 },
                 &bounds,
@@ -37,24 +37,24 @@ impl Default for NodeMetrics {
             calls: registry.seconds(
                 Named {
                     name: "dra_grpc_operations_duration_seconds",
-                    help: "How long calls to drivers took.",
+                    help: "Latency of gRPC calls to DRA drivers, in seconds.",
                     labels: &["driver_name", "method_name", "grpc_status_code"],
                 },
                 &bounds,
             ),
             prepare_skips: registry.counter(Named {
                 name: "dra_node_prepare_skips_total",
-                help: "Calls to prepare claims that their devices do without.",
+                help: "Number of skipped calls to prepare claims whose devices need none.",
                 labels: &["driver_name"],
             }),
             unprepare_skips: registry.counter(Named {
                 name: "dra_node_unprepare_skips_total",
-                help: "Calls to unprepare claims that their devices do without.",
+                help: "Number of skipped calls to unprepare claims whose devices need none.",
                 labels: &["driver_name"],
             }),
             in_use: registry.gauge(Named {
                 name: "dra_resource_claims_in_use",
-                help: "Claims that are prepared, by driver, and all of them as <any>.",
+                help: "Number of prepared ResourceClaims, by driver; <any> counts all.",
                 labels: &["driver_name"],
             }),
             requests: Requests::new(&mut registry),
@@ -101,6 +101,10 @@ impl Exposition for NodeMetrics {
         let mut out = self.registry.text();
         usage::write(&mut out);
         out
+    }
+
+    fn described(&self) -> Vec<Described> {
+        self.registry.described()
     }
 }
 

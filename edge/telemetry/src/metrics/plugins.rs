@@ -24,7 +24,7 @@ impl Plugins {
             points: registry.seconds(
                 Named {
                     name: "scheduler_framework_extension_point_duration_seconds",
-                    help: "How long all plugins of an extension point took together.",
+                    help: "Latency of all plugins of an extension point, in seconds.",
                     labels: &["extension_point", "status", "profile"],
                 },
                 &growing(0.0001, 2.0, 12),
@@ -32,19 +32,19 @@ impl Plugins {
             executions: registry.seconds(
                 Named {
                     name: "scheduler_plugin_execution_duration_seconds",
-                    help: "How long a plugin took at an extension point.",
+                    help: "Latency of a plugin at an extension point, in seconds.",
                     labels: &["plugin", "extension_point", "status"],
                 },
                 &growing(0.000_01, 1.5, 20),
             ),
             evaluations: registry.counter(Named {
                 name: "scheduler_plugin_evaluation_total",
-                help: "Attempts in which a plugin had a say, for PreFilter, Filter, PreScore and Score.",
+                help: "Number of attempts in which a plugin was evaluated, for PreFilter, Filter, PreScore and Score.",
                 labels: &["plugin", "extension_point", "profile"],
             }),
             unschedulable: registry.gauge(Named {
                 name: "scheduler_unschedulable_pods",
-                help: "Pods that wait because of a plugin. A pod that several refused counts for each of them.",
+                help: "Number of unschedulable pods, by plugin that rejected them; a pod is counted for each plugin.",
                 labels: &["plugin", "profile"],
             }),
             waiting: registry.gauge(Named {
@@ -55,7 +55,7 @@ impl Plugins {
             permits: registry.seconds(
                 Named {
                     name: "scheduler_permit_wait_duration_seconds",
-                    help: "How long pods waited for a permit.",
+                    help: "Time that pods waited at the Permit extension point, in seconds.",
                     labels: &["result"],
                 },
                 &growing(0.001, 2.0, 15),

@@ -22,17 +22,17 @@ impl Preemption {
     pub(super) fn new(registry: &mut Registry) -> Self {
         let attempts = Named {
             name: "scheduler_preemption_attempts_total",
-            help: "Attempts to find pods that make way for a pod.",
+            help: "Number of preemption attempts for pods.",
             labels: &[],
         };
         let victims = Named {
             name: "scheduler_preemption_victims",
-            help: "How many pods made way for a pod.",
+            help: "Number of victims of a preemption by a pod.",
             labels: &[],
         };
         let group_victims = Named {
             name: "scheduler_workload_preemption_victims",
-            help: "How many pods made way for a group.",
+            help: "Number of victims of a preemption by a pod group.",
             labels: &[],
         };
         let to_a_thousand = growing(1.0, 2.0, 11);
@@ -42,14 +42,14 @@ impl Preemption {
             victims: registry.amounts(victims, &growing(1.0, 2.0, 7)).with(&[]),
             group_attempts: registry.counter(Named {
                 name: "scheduler_workload_preemption_attempts_total",
-                help: "Attempts to find pods that make way for a group, by what came of them.",
+                help: "Number of preemption attempts for pod groups, by result.",
                 labels: &["result"],
             }),
             group_victims: registry.amounts(group_victims, &to_a_thousand).with(&[]),
             disruptions: registry.amounts(
                 Named {
                     name: "scheduler_preemption_workload_disruptions",
-                    help: "How many units made way: single pods, or groups that go as a whole.",
+                    help: "Number of preempted units: single pods, or groups that are disrupted as a whole.",
                     labels: &["preemptor"],
                 },
                 &to_a_thousand,
@@ -57,7 +57,7 @@ impl Preemption {
             evaluation: registry.seconds(
                 Named {
                     name: "scheduler_preemption_evaluation_duration_seconds",
-                    help: "How long it took to find who makes way.",
+                    help: "Latency of choosing preemption victims, in seconds.",
                     labels: &["preemptor", "result"],
                 },
                 &milliseconds,
@@ -65,14 +65,14 @@ impl Preemption {
             execution: registry.seconds(
                 Named {
                     name: "scheduler_preemption_execution_duration_seconds",
-                    help: "How long it took until those who make way were asked to go.",
+                    help: "Latency until the victims of a preemption are evicted, in seconds.",
                     labels: &["preemptor", "result"],
                 },
                 &milliseconds,
             ),
             violations: registry.counter(Named {
                 name: "scheduler_preemption_pdb_violations_total",
-                help: "Disruption budgets that were overdrawn because somebody made way.",
+                help: "Number of PodDisruptionBudget violations by preemption.",
                 labels: &["preemptor"],
             }),
         }

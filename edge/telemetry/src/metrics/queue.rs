@@ -52,8 +52,8 @@ impl Queues {
     pub(super) fn new(registry: &mut Registry) -> Self {
         let pending = registry.gauge(Named {
             name: "scheduler_pending_pods",
-            help: "Pods that wait, by what they wait for: their turn (active), their patience (backoff), a change \
-                   (unschedulable), the lifting of gates (gated), the rest of their group (incomplete) or its turn (pending).",
+            help: "Number of pending pods, by queue: active, backoff, unschedulable, gated, incomplete (members of \
+                the group are missing) or pending (in a queued group).",
             labels: &["queue"],
         });
         let tenths = growing(0.0001, 2.0, 12);
@@ -61,43 +61,43 @@ impl Queues {
             pending: Queue::ALL.iter().map(|queue| pending.with(&[queue.text()])).collect(),
             entities: registry.gauge(Named {
                 name: "scheduler_queued_entities",
-                help: "Pods of no group, and groups, that wait.",
+                help: "Number of pending scheduling units: pods without a group, and groups.",
                 labels: &["queue", "type"],
             }),
             incoming: registry.counter(Named {
                 name: "scheduler_queue_incoming_pods_total",
-                help: "Pods that came to a queue, by what brought them there.",
+                help: "Number of pods added to a scheduling queue, by event.",
                 labels: &["queue", "event"],
             }),
             incoming_entities: registry.counter(Named {
                 name: "scheduler_queue_incoming_entities_total",
-                help: "Pods of no group, and groups, that came to a queue, by what brought them there.",
+                help: "Number of scheduling units (pods without a group, and groups) added to a scheduling queue, by event.",
                 labels: &["queue", "event", "type"],
             }),
             handling: registry.seconds(
                 Named {
                     name: "scheduler_event_handling_duration_seconds",
-                    help: "How long it took to take in a change of the cluster.",
+                    help: "Latency of handling an event, in seconds.",
                     labels: &["event"],
                 },
                 &tenths,
             ),
             in_flight: registry.gauge(Named {
                 name: "scheduler_inflight_events",
-                help: "Changes that are kept for pods whose attempt is under way.",
+                help: "Number of events kept for pods with an attempt in progress.",
                 labels: &["event"],
             }),
             hints: registry.seconds(
                 Named {
                     name: "scheduler_queueing_hint_execution_duration_seconds",
-                    help: "How long it took to tell whether a change helps a pod that waits.",
+                    help: "Latency of queueing hints, in seconds.",
                     labels: &["plugin", "event", "hint"],
                 },
                 &growing(0.000_01, 1.5, 20),
             ),
             narrowed: registry.counter(Named {
                 name: "scheduler_pre_queueing_hint_evaluations_total",
-                help: "How often a change was known to concern some of the waiting pods only (narrowed), or not (all_pods).",
+                help: "Number of events matched with some pending pods only (narrowed), or with all of them (all_pods).",
                 labels: &["plugin", "result"],
             }),
         }

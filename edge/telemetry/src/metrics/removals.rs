@@ -25,7 +25,11 @@ impl Removals {
         let mut evictions = |count, late, help| Evictions {
             count: registry.counter(Named { name: count, help, labels: &[] }),
             late: registry.seconds(
-                Named { name: late, help: "How long after its time a pod was deleted.", labels: &[] },
+                Named {
+                    name: late,
+                    help: "Delay between the eviction time of a pod and its deletion, in seconds.",
+                    labels: &[],
+                },
                 &LATE_SECONDS,
             ),
         };
@@ -33,21 +37,21 @@ impl Removals {
             by_device: evictions(
                 "device_taint_eviction_controller_pod_deletions_total",
                 "device_taint_eviction_controller_pod_deletion_duration_seconds",
-                "Pods that were deleted because of a taint of a device.",
+                "Number of pods evicted because of a device taint.",
             ),
             by_node: evictions(
                 "taint_eviction_controller_pod_deletions_total",
                 "taint_eviction_controller_pod_deletion_duration_seconds",
-                "Pods that were deleted because of a taint of their node.",
+                "Number of pods evicted because of a node taint.",
             ),
             forced: registry.counter(Named {
                 name: "pod_gc_collector_force_delete_pods_total",
-                help: "Pods that were removed because nobody would have ended them.",
+                help: "Number of pods deleted by pod garbage collection.",
                 labels: &["namespace", "reason"],
             }),
             failed: registry.counter(Named {
                 name: "pod_gc_collector_force_delete_pod_errors_total",
-                help: "Pods that could not be removed although nobody would have ended them.",
+                help: "Number of errors of pod garbage collection.",
                 labels: &["namespace", "reason"],
             }),
         }

@@ -29,7 +29,7 @@ impl State {
     pub(super) fn new(registry: &mut Registry) -> Self {
         let size = registry.gauge(Named {
             name: "scheduler_cache_size",
-            help: "Nodes, pods on nodes and pods on their way to a node that are held in memory.",
+            help: "Number of nodes, pods and assumed pods in the scheduler cache.",
             labels: &["type"],
         });
         Self {
@@ -38,17 +38,17 @@ impl State {
             assumed: size.with(&["assumed_pods"]),
             tasks: registry.gauge(Named {
                 name: "scheduler_goroutines",
-                help: "Tasks that are under way, by what they do; the name is that of Kubernetes.",
+                help: "Number of running tasks, by work; named as in Kubernetes.",
                 labels: &["operation"],
             }),
             leader: registry.gauge(Named {
                 name: "leader_election_master_status",
-                help: "Whether this replica leads: 1 if it does, 0 if it stands by.",
+                help: "Leader election status: 1 if this replica is the leader, 0 if it stands by.",
                 labels: &["name"],
             }),
             features: registry.gauge(Named {
                 name: "kubernetes_feature_enabled",
-                help: "Whether a feature is on, with its stage.",
+                help: "Whether a feature gate is enabled, with its stage.",
                 labels: &["name", "stage"],
             }),
             recording: registry

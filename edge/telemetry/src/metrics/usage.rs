@@ -19,12 +19,27 @@ pub(super) fn write(out: &mut String) {
     let started = boot.zip(ticks(&stat, 22)).map(|(boot, ticks)| boot + ticks / TICKS_PER_SECOND);
     let spent = ticks(&stat, 14).zip(ticks(&stat, 15)).map(|(user, own)| (user + own) / TICKS_PER_SECOND);
     let all = [
-        ("process_cpu_seconds_total", "Seconds of processor time that were spent.", "counter", spent),
-        ("process_max_fds", "How many files may be open.", "gauge", files_max(&limits)),
-        ("process_open_fds", "How many files are open.", "gauge", open),
-        ("process_resident_memory_bytes", "Memory in use.", "gauge", bytes(&status, "VmRSS:")),
-        ("process_start_time_seconds", "When the process began, in seconds since 1970.", "gauge", started),
-        ("process_virtual_memory_bytes", "Memory that was asked for.", "gauge", bytes(&status, "VmSize:")),
+        ("process_cpu_seconds_total", "Total user and system CPU time spent, in seconds.", "counter", spent),
+        ("process_max_fds", "Maximum number of open file descriptors.", "gauge", files_max(&limits)),
+        ("process_open_fds", "Number of open file descriptors.", "gauge", open),
+        (
+            "process_resident_memory_bytes",
+            "Resident memory size, in bytes.",
+            "gauge",
+            bytes(&status, "VmRSS:"),
+        ),
+        (
+            "process_start_time_seconds",
+            "Start time of the process since unix epoch, in seconds.",
+            "gauge",
+            started,
+        ),
+        (
+            "process_virtual_memory_bytes",
+            "Virtual memory size, in bytes.",
+            "gauge",
+            bytes(&status, "VmSize:"),
+        ),
     ];
     for (name, help, kind, value) in all {
         if let Some(value) = value {

@@ -17,20 +17,20 @@ impl Writes {
         Self {
             calls: registry.counter(Named {
                 name: "scheduler_async_api_call_execution_total",
-                help: "Writes that were answered, by what they were for.",
+                help: "Number of completed API writes, by purpose.",
                 labels: &["call_type", "result"],
             }),
             durations: registry.seconds(
                 Named {
                     name: "scheduler_async_api_call_execution_duration_seconds",
-                    help: "How long writes took until they were answered.",
+                    help: "Latency of API writes, in seconds.",
                     labels: &["call_type", "result"],
                 },
                 &growing(0.001, 2.0, 15),
             ),
             pending: registry.gauge(Named {
                 name: "scheduler_pending_async_api_calls",
-                help: "Writes that wait for their turn or their answer.",
+                help: "Number of queued or unanswered API writes.",
                 labels: &["call_type"],
             }),
         }

@@ -50,8 +50,7 @@ impl Pages {
     pub(super) async fn answer(&self, request: &Request<Incoming>) -> PageResponse {
         let path = request.uri().path();
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
-            let mut answer =
-                answer(StatusCode::METHOD_NOT_ALLOWED, TEXT, "nothing can be changed here; hint: use GET\n");
+            let mut answer = answer(StatusCode::METHOD_NOT_ALLOWED, TEXT, "only GET is allowed\n");
             answer.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
             return answer;
         }
@@ -61,7 +60,7 @@ impl Pages {
                 Judgement::Unknown => Some((StatusCode::UNAUTHORIZED, "Unauthorized\n")),
                 Judgement::Forbidden => Some((StatusCode::FORBIDDEN, "Forbidden\n")),
                 Judgement::Unavailable => {
-                    Some((StatusCode::SERVICE_UNAVAILABLE, "it could not be told whether you may see this\n"))
+                    Some((StatusCode::SERVICE_UNAVAILABLE, "the authorization check failed\n"))
                 }
             };
             if let Some((status, words)) = refused {

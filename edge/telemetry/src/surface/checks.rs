@@ -43,7 +43,7 @@ impl Check {
         let pulse = Pulse(Arc::clone(&last));
         let question = move || match last.lock().map(|beat| beat.elapsed()) {
             Some(silence) if silence > silence_max => {
-                Err(format!("nothing was heard for {} s", silence.as_secs()))
+                Err(format!("no heartbeat for {} s", silence.as_secs()))
             }
             _ => Ok(()),
         };

@@ -57,7 +57,7 @@ pub const CONTROLLERS_PORT: u16 = 10257;
 #[derive(Debug, Error)]
 pub enum SurfaceError {
     /// The address cannot be listened on.
-    #[error("cannot listen on {address}: {source}; hint: choose another --secure-port, or 0 for none")]
+    #[error("cannot listen on {address}: {source}; hint: choose another --secure-port, or 0 to disable it")]
     Listen {
         /// The address.
         address: SocketAddr,

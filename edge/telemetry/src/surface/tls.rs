@@ -31,7 +31,7 @@ pub enum Transport {
 #[derive(Debug, Error)]
 pub enum TlsError {
     /// Making a certificate failed.
-    #[error("cannot make a certificate: {0}")]
+    #[error("cannot create a certificate: {0}")]
     Make(#[from] rcgen::Error),
     /// The certificate or key cannot be used.
     #[error(

@@ -136,7 +136,7 @@ async fn make_one<T: Claimant + Followed>(
     match answer.trouble() {
         None => done(answer),
         Some(why) => {
-            let why = format!("cannot make the claim: {why}{}", hint(claim, &answer));
+            let why = format!("cannot create the claim: {why}{}", hint(claim, &answer));
             complain(tools, claimant, entry, &why);
             done(answer).map_err(|undone| match undone {
                 Undone::Failed(_) => Undone::Failed(format!("{} {entry}: {why}", T::ENTRY)),

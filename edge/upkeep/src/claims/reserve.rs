@@ -61,7 +61,7 @@ async fn reserve(
     let mut reserved = Done::default();
     let namespace = &pod.metadata.namespace;
     for name in &needs.full {
-        let note = format!("claim {name} has as many users as a claim can have; hint: make another claim");
+        let note = format!("claim {name} has the maximum number of consumers; hint: create another claim");
         tools.warn(&*pod, super::NAME, "FailedResourceClaimReservation", note);
     }
     let claims = resource::<ResourceClaim>(namespace);

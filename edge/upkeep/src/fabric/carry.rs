@@ -36,7 +36,7 @@ pub(super) async fn carry(
     match action {
         FabricAction::Publish(slice) => {
             if let Some(why) = slice.metadata.annotations.get(WITHHELD) {
-                (site.tell)(&format!("no devices are offered in {}: {why}", slice.spec.pool.name));
+                (site.tell)(&format!("cannot publish devices in {}: {why}", slice.spec.pool.name));
             }
             write(&tools, &*slice).await
         }
@@ -44,7 +44,7 @@ pub(super) async fn carry(
             let written = write(&tools, &*entry).await?;
             if entry.metadata.resource_version.is_empty() && ledger::origin(&entry) == Origin::Found {
                 let (unit, node) = (&entry.spec.unit, &entry.spec.node);
-                (site.tell)(&format!("found {unit} attached to node {node} by another; it is left alone"));
+                (site.tell)(&format!("{unit} is attached to node {node} by another client; ignoring it"));
             }
             Ok(written)
         }
@@ -53,9 +53,9 @@ pub(super) async fn carry(
             let (unit, node, claim) = (&entry.spec.unit, &entry.spec.node, claim_of(&entry));
             (site.tell)(&match ledger::phase(&entry) {
                 Phase::Attached => {
-                    format!("{claim} is given {unit}, which is attached to node {node} already")
+                    format!("{claim} uses {unit}, which is already attached to node {node}")
                 }
-                _ => format!("{claim} waits for {unit}, which is to be attached to node {node}"),
+                _ => format!("{claim} waits until {unit} is attached to node {node}"),
             });
             Ok(written)
         }
@@ -119,14 +119,9 @@ async fn detach(
     let (unit, node) = (entry.spec.unit.clone(), entry.spec.node.clone());
     match came {
         Ok(()) => {
-            (site.tell)(&format!("detached {unit} from node {node}, where nobody used it"));
+            (site.tell)(&format!("detached unused {unit} from node {node}"));
             // The claims that used it are gone or have others by now, so the node tells it.
-            say(
-                tools,
-                node_of(&node),
-                DETACHED,
-                format!("detached device {unit} of the fabric, which nobody used"),
-            );
+            say(tools, node_of(&node), DETACHED, format!("detached unused device {unit} of the fabric"));
             again(delete(tools, &entry).await)
         }
         Err(trouble) => {
@@ -194,8 +189,8 @@ fn claim_of(entry: &DeviceAttachment) -> String {
 fn outcome(claim: &ResourceClaim) -> String {
     let name = format!("claim {}/{}", claim.metadata.namespace, claim.metadata.name);
     match failure(claim) {
-        Some(failed) => format!("{name} is told to look again: {}: {}", failed.reason, failed.message),
-        None => format!("{name} is told that it can be used"),
+        Some(failed) => format!("{name} is rescheduled: {}: {}", failed.reason, failed.message),
+        None => format!("{name} is ready to be used"),
     }
 }
 

@@ -165,7 +165,7 @@ impl Controller for Keeper {
     fn look(&self, subject: &Subject, world: &World, tools: &Tools) -> Look {
         // Without a ledger nothing may be done.
         if !world.serves::<DeviceAttachment>() {
-            let why = "the server has no DeviceAttachments; hint: `supercargo crds | kubectl apply -f -`";
+            let why = "the API server does not serve DeviceAttachments; hint: run `supercargo crds | kubectl apply -f -`";
             return Look::work(std::future::ready(Err(Undone::Failed(why.to_owned()))));
         }
         if *subject == whole() {

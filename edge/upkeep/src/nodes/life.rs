@@ -40,7 +40,7 @@ pub(super) async fn give_up(
     let body = json!({ "metadata": { "resourceVersion": version }, "status": { "conditions": conditions } });
     let nodes = resource::<Node>("");
     learnt.learn(done(tools.connection.patch_status(&nodes, name, &Patch::Strategic, &body).await)?);
-    tools.tell(&*node, NAME, "NodeNotReady", format!("node {name} gave no sign of life"));
+    tools.tell(&*node, NAME, "NodeNotReady", format!("node {name} missed its heartbeats"));
     Ok(learnt)
 }
 

@@ -20,7 +20,7 @@ crate::with_groups![
     a_claim_of_devices_without_groups_notes_nothing,
 ];
 
-const APART: &str = "0 compatible with what shares their counters";
+const APART: &str = "0 compatible with devices that share their counters";
 
 fn worker(cluster: &Cluster) -> Result<Worker> {
     let terms = Terms { gates: Served::Groups.gates(), ..Terms::default() };

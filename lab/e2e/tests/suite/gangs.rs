@@ -132,8 +132,8 @@ async fn a_gang_without_room_says_what_comes_closest_and_is_bound_when_there_is_
     let spec = json!({ "schedulingPolicy": gang(5), "schedulingConstraints": level("rack") });
     cluster.create(&group("g", &spec)?).await?;
     let names = members(cluster, "g", 5, &json!({})).await?;
-    let why = "pod group is unschedulable, none of 2 domains has room for 5 members at once; rack-0 comes closest: \
-               room for 4 of 5, insufficient cpu: 10 needed, 8 free";
+    let why = "pod group is unschedulable, 5 members fit in none of 2 domains at once; rack-0 comes closest: \
+               4 of 5 fit, insufficient cpu: 10 needed, 8 free";
     for name in &names {
         let waits = cluster.pod_when(name, "is refused", refused).await?;
         let message = scheduled(&waits).map(|one| &*one.message);

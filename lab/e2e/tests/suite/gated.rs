@@ -44,7 +44,8 @@ async fn a_pod_says_which_claim_does_not_exist(cluster: &Cluster) -> Result<()> 
     Ok(())
 }
 
-const NOT_CREATED: &str = "waiting for a resourceclaim to be created from resourceclaimtemplate \"t\", and nobody creates it; hint: \
+const NOT_CREATED: &str = "waiting for a resourceclaim to be created from resourceclaimtemplate \"t\", and no \
+    controller creates it; hint: \
     check that ResourceClaimTemplate default/t exists, and that kube-controller-manager or `supercargo controllers` runs";
 
 async fn a_pod_says_from_which_template_its_claim_is_to_be_created(cluster: &Cluster) -> Result<()> {

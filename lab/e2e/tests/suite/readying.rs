@@ -199,7 +199,7 @@ async fn a_pod_that_was_bound_by_hand_cannot_wait_and_says_so(cluster: &Cluster)
     pod.spec.node_name = "n-1".to_owned();
     cluster.create(&pod).await?;
     let event = cluster.event("p", "BindingConditionsPending").await?;
-    ensure!(event.note.starts_with("already on node n-1, so that it cannot wait"), "{event:?}");
+    ensure!(event.note.starts_with("already bound to node n-1, so binding conditions"), "{event:?}");
     let claim = allocated(cluster, "c").await?;
     let results = claim.status.allocation.context("it has devices")?.devices.results;
     ensure!(results[0].binding_conditions == ["Attached"], "{results:?}");

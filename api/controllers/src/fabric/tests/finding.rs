@@ -29,7 +29,7 @@ fn what_others_attached_is_neither_offered_nor_detached() {
     assert_eq!((world.detachments.len(), world.attached()), (0, vec!["serial-a-0".to_owned()]));
     let entry = world.ledger.values().next().expect("it is listed");
     assert_eq!((entry.spec.origin.as_str(), &entry.status.idle_since), ("Found", &None));
-    assert!(entry.status.message.contains("was attached by another"), "{}", entry.status.message);
+    assert!(entry.status.message.contains("was not attached by this controller"), "{}", entry.status.message);
     world.claim("c", "a", 1);
     assert!(world.schedule("c", "n-0"));
     world.settle();

@@ -22,12 +22,12 @@ pub(super) async fn warn_of_doubles(connection: &Connection, names: &[&str]) {
     };
     let doubles: Vec<&str> = names.iter().copied().filter(|name| !OURS_ALONE.contains(name)).collect();
     if !doubles.is_empty() {
-        let hint = "leave out with --controllers what it runs, such as '*,-job-controller'";
+        let hint = "exclude the controllers that it runs, as in --controllers='*,-job-controller'";
         warn!(
             holder,
             controllers = doubles.join(","),
             hint,
-            "a kube-controller-manager may run these as well"
+            "kube-controller-manager may run these controllers too"
         );
     }
 }

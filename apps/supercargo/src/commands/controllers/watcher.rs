@@ -15,7 +15,7 @@ use crate::troubles::Troubles;
 /// After this long without a sign the loop counts as stuck: it gives one each second.
 const STUCK_AFTER: Duration = Duration::from_secs(60);
 
-/// Hears everything, and tells whoever asks.
+/// Turns notices into logs, metrics and health checks.
 pub(crate) struct Watcher {
     metrics: Arc<ControllerMetrics>,
     /// The lease, if a leader is elected.
@@ -23,7 +23,7 @@ pub(crate) struct Watcher {
     /// The loop still turns.
     alive: Pulse,
     synced: Flag,
-    /// Controllers that do not know yet what is there.
+    /// Controllers whose caches are not synced yet.
     unready: Mutex<BTreeSet<&'static str>>,
     troubles: Troubles,
 }
@@ -36,7 +36,7 @@ impl Watcher {
         controllers: Vec<&'static str>,
         troubles: Troubles,
     ) -> (Watcher, Checks) {
-        let (synced, synced_flag) = Check::flag("informer-sync", "what is there has not been read yet");
+        let (synced, synced_flag) = Check::flag("informer-sync", "the initial list is not complete yet");
         let (alive, pulse) = Check::pulse("loop", STUCK_AFTER);
         let checks =
             Checks { healthz: vec![alive.clone()], livez: vec![alive.clone()], readyz: vec![alive, synced] };
@@ -64,14 +64,14 @@ impl Watcher {
         self.metrics.claims.there(&labels, change);
     }
 
-    /// A controller knows what is there.
+    /// A controller cache synced.
     fn ready(&self, controller: &'static str) {
         let mut unready = self.unready.lock();
         unready.remove(controller);
         if unready.is_empty() {
             self.synced.raise();
         }
-        debug!(controller, "knows what is there");
+        debug!(controller, "cache synced");
     }
 }
 
@@ -83,7 +83,7 @@ impl Listener for Watcher {
                 self.alive.rest();
                 self.synced.raise();
                 self.leads(false);
-                info!(leader = leader.unwrap_or("nobody that we know of"), "standing by");
+                info!(leader = leader.unwrap_or("unknown"), "standing by");
             }
             Notice::Leading => {
                 if !self.unready.lock().is_empty() {
@@ -93,27 +93,32 @@ impl Listener for Watcher {
                 info!("leading");
             }
             Notice::ElectionTrouble { why } if !self.troubles.is_news(why) => {
-                debug!(error = why, "cannot take part in the election");
+                debug!(error = why, "leader election failed; retrying");
             }
-            Notice::ElectionTrouble { why } => warn!(error = why, "cannot take part in the election"),
+            Notice::ElectionTrouble { why } => warn!(error = why, "leader election failed; retrying"),
             Notice::Beat => self.alive.beat(),
             Notice::Ready { controller } => self.ready(controller),
             Notice::NotServed { api_version, kind } => {
-                info!(api_version, kind, "the API server does not serve this kind; nothing is done about it");
+                info!(api_version, kind, "the API server does not serve this kind; ignoring it");
             }
             Notice::Trouble { why, is_brief } if *is_brief || !self.troubles.is_news(why) => {
-                debug!(error = why, "following what changes anew");
+                debug!(error = why, "watch restarted");
             }
-            Notice::Trouble { why, .. } => warn!(error = why, "cannot follow what changes for a while"),
+            Notice::Trouble { why, .. } => warn!(error = why, "watch failed; retrying"),
             Notice::Failed { controller, subject, why, .. } if self.troubles.is_outage() => {
-                debug!(controller, object = subject, error = why, "not done; it is tried again");
+                debug!(controller, object = subject, error = why, "failed; retrying");
             }
             Notice::Failed { controller, subject, why, retry_in } => match retry_in {
                 Some(retry_in) => {
                     let retry_ms = retry_in.as_millis();
-                    warn!(controller, object = subject, error = why, retry_ms, "not done; it is tried again");
+                    warn!(controller, object = subject, error = why, retry_ms, "failed; retrying");
                 }
-                None => warn!(controller, object = subject, error = why, "not done; it waits for a change"),
+                None => warn!(
+                    controller,
+                    object = subject,
+                    error = why,
+                    "failed; waiting for the object to change"
+                ),
             },
             Notice::Added { queue } => self.metrics.queues.added(queue),
             Notice::Retried { queue } => self.metrics.queues.retried(queue),

@@ -13,7 +13,7 @@ use crate::troubles::Troubles;
 /// After this long without a sign the loop counts as stuck: it gives one each second.
 const STUCK_AFTER: Duration = Duration::from_secs(60);
 
-/// Hears everything, and tells whoever asks.
+/// Turns notices into logs, metrics and health checks.
 pub(crate) struct Watcher {
     metrics: Arc<NodeMetrics>,
     alive: Pulse,
@@ -24,7 +24,7 @@ pub(crate) struct Watcher {
 impl Watcher {
     /// A watcher, and the checks that tell what it knows.
     pub(crate) fn new(metrics: Arc<NodeMetrics>, troubles: Troubles) -> (Watcher, Checks) {
-        let (synced, synced_flag) = Check::flag("pod-sync", "the pods of this node have not been read yet");
+        let (synced, synced_flag) = Check::flag("pod-sync", "the pods of this node are not listed yet");
         let (alive, pulse) = Check::pulse("loop", STUCK_AFTER);
         let checks =
             Checks { healthz: vec![alive.clone()], livez: vec![alive.clone()], readyz: vec![alive, synced] };

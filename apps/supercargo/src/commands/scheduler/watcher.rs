@@ -22,7 +22,7 @@ use tracing::{debug, error, info, warn};
 
 use crate::troubles::Troubles;
 
-/// Hears everything, and tells whoever asks.
+/// Turns notices into logs, metrics and health checks.
 pub(crate) struct Watcher {
     metrics: Arc<Metrics>,
     /// The lease, if a leader is elected.
@@ -33,7 +33,7 @@ pub(crate) struct Watcher {
     profiles: Mutex<Vec<(String, Profile)>>,
     /// Pods that were refused, by uid.
     refused: Mutex<HashMap<String, Refusal>>,
-    /// What pods waited for the last time, and of whom.
+    /// What pods waited for the last time, by driver.
     awaited: Mutex<BTreeSet<(Await, Arc<str>)>>,
     troubles: Troubles,
 }
@@ -51,7 +51,7 @@ const STUCK_AFTER: Duration = Duration::from_secs(60);
 impl Watcher {
     /// A watcher, and the checks that tell what it knows.
     pub(crate) fn new(metrics: Arc<Metrics>, lease: Option<String>, troubles: Troubles) -> (Watcher, Checks) {
-        let (synced, synced_flag) = Check::flag("sched-handler-sync", "what is there has not been read yet");
+        let (synced, synced_flag) = Check::flag("sched-handler-sync", "the initial list is not complete yet");
         let (alive, pulse) = Check::pulse("loop", STUCK_AFTER);
         let checks =
             Checks { healthz: vec![alive.clone()], livez: vec![alive.clone()], readyz: vec![alive, synced] };
@@ -60,7 +60,7 @@ impl Watcher {
         (Watcher { metrics, lease, synced, alive: pulse, profiles, refused, awaited, troubles }, checks)
     }
 
-    /// So many pods wait for drivers; who is not named any more is waited for by nobody.
+    /// Records how many pods wait for each driver; drivers that are not listed any longer have none.
     fn negotiating(&self, counts: &BTreeMap<(Await, Arc<str>), usize>) {
         let now = counts.keys().cloned().collect();
         let before = std::mem::replace(&mut *self.awaited.lock(), now);
@@ -86,12 +86,12 @@ impl Watcher {
         match state {
             State::Reading(kinds) => {
                 self.synced.lower();
-                debug!(kinds = kinds.join(","), "reading what is there");
+                debug!(kinds = kinds.join(","), "listing objects");
             }
             State::Standby { leader } => {
                 self.synced.raise();
-                let leader = leader.as_deref().unwrap_or("nobody that we know of");
-                info!(leader, "standing by; another schedules");
+                let leader = leader.as_deref().unwrap_or("unknown");
+                info!(leader, "standing by; another replica is the leader");
             }
             State::Working => {
                 self.synced.raise();
@@ -171,12 +171,12 @@ impl Watcher {
     fn gang(&self, news: &GangNews, took: Option<Duration>) {
         let group = news.group.to_string();
         match &news.outcome {
-            GangOutcome::Seated { members } => debug!(group, members, "nodes for a pod group"),
-            GangOutcome::Refused { message } => debug!(group, reason = message, "no place for a pod group"),
+            GangOutcome::Seated { members } => debug!(group, members, "found nodes for pod group"),
+            GangOutcome::Refused { message } => debug!(group, reason = message, "pod group is unschedulable"),
             GangOutcome::MakingRoom { message } => {
-                debug!(group, reason = message, "others go for a pod group")
+                debug!(group, reason = message, "preempting pods for pod group")
             }
-            GangOutcome::Placed { members } => debug!(group, members, "a pod group has its nodes"),
+            GangOutcome::Placed { members } => debug!(group, members, "pod group scheduled"),
         }
         let Some(took) = took else { return };
         let result = match news.outcome {
@@ -199,16 +199,16 @@ impl Watcher {
         self.metrics.preemption.victims(preemptor, 1, 1, 0);
         let by = group.map_or_else(|| named(&by.id), |group| group.id().to_string());
         let pod = named(&pod.id);
-        info!(pod, by, node, "displaced by a more important pod");
+        info!(pod, by, node, "preempted by a pod with higher priority");
     }
 
-    /// Servers end watches at any time; only what lasts is worth a line, and an outage is told for all kinds at once.
+    /// Servers end watches at any time; only longer failures are logged, and an outage is logged once for all kinds.
     fn interrupted(&self, kind: &str, why: &str, retry_in: Duration) {
         let retry_ms = retry_in.as_millis();
         if retry_in >= Duration::from_secs(1) && self.troubles.is_news(&format!("{kind}: {why}")) {
-            warn!(kind, error = why, retry_ms, "cannot follow what changes for a while");
+            warn!(kind, error = why, retry_ms, "watch failed; retrying");
         } else {
-            debug!(kind, error = why, retry_ms, "following what changes anew");
+            debug!(kind, error = why, retry_ms, "watch restarted");
         }
     }
 
@@ -243,17 +243,17 @@ impl Listener for Watcher {
         match notice {
             Notice::State(state) => self.state(state),
             Notice::NotServed { kind } => {
-                info!(kind, "the API server does not serve this kind; nothing is known of it");
+                info!(kind, "the API server does not serve this kind; ignoring it");
             }
             Notice::Served { kind } => info!(kind, "the API server serves this kind now"),
             Notice::Interrupted { kind, why, retry_in } => self.interrupted(kind, why, *retry_in),
             Notice::Unreadable { object, why } => {
-                warn!(object, error = why, "an object means nothing to us; what it was before counts");
+                warn!(object, error = why, "invalid object; using its previous version");
             }
             Notice::ElectionTrouble { why } if self.troubles.is_news(why) => {
-                warn!(error = why, "cannot take part in the election");
+                warn!(error = why, "leader election failed; retrying");
             }
-            Notice::ElectionTrouble { why } => debug!(error = why, "cannot take part in the election"),
+            Notice::ElectionTrouble { why } => debug!(error = why, "leader election failed; retrying"),
             Notice::Attempt { profile, result, took } => self.attempt(profile, *result, *took),
             Notice::Gang { news, took } => self.gang(news, *took),
             Notice::Bound { pod, node, attempts, waited } => {
@@ -272,16 +272,16 @@ impl Listener for Watcher {
             }
             Notice::DevicesPending { pod, message } => {
                 let pod = named(&pod.id);
-                debug!(pod, reason = message, "its devices are being made ready");
+                debug!(pod, reason = message, "waiting for binding conditions");
             }
             Notice::DevicesDone { pod, outcome, waited, drivers } => {
                 self.readied(&pod.scheduler, *outcome, *waited, drivers);
                 let pod = named(&pod.id);
-                debug!(pod, outcome = outcome.name(), ?waited, "waits for its devices no more");
+                debug!(pod, outcome = outcome.name(), ?waited, "finished waiting for binding conditions");
             }
             Notice::Negotiating { pod, wait } => {
                 let pod = named(&pod.id);
-                debug!(pod, reason = %wait, "waits for a driver");
+                debug!(pod, reason = %wait, "waiting for a DRA driver");
             }
             Notice::Drivers { counts } => self.negotiating(counts),
             Notice::Preempted { pod, by, group, node } => self.preempted(pod, by, *group, node),
@@ -294,10 +294,10 @@ impl Listener for Watcher {
                 warn!(pod, "{message}; hint: start with --feature-gates=GenericWorkload=true");
             }
             Notice::WriteFailed { write, why } if self.troubles.is_outage() => {
-                debug!(write = %write, error = why, "a write was not carried out; the pod is tried again");
+                debug!(write = %write, error = why, "write failed; the pod is retried");
             }
             Notice::WriteFailed { write, why } => {
-                warn!(write = %write, error = why, "a write was not carried out; the pod is tried again");
+                warn!(write = %write, error = why, "write failed; the pod is retried");
             }
             Notice::Submitted { write } => self.metrics.writes.submitted(write.name()),
             Notice::Settled { write, profile, done, took } => {
@@ -311,16 +311,16 @@ impl Listener for Watcher {
                 error!(why, "nothing is recorded any more; scheduling goes on");
             }
             Notice::EventsDropped { count } => {
-                warn!(count, "too many events at once; these were not written")
+                warn!(count, "too many events; some were dropped")
             }
             Notice::Compared { pod, node, comparison } => compared(pod, node, comparison),
             Notice::Waiting { counts, .. } => self.waiting(counts),
             Notice::Considering { count } => self.metrics.considerations.under_way(*count),
             Notice::Considered { took } => self.metrics.considerations.decided(*took),
             Notice::ConsiderationFailed { why } => {
-                error!(error = why, "a search for a place failed; it is tried again")
+                error!(error = why, "scheduling attempt failed; retrying")
             }
-            Notice::LostLeadership { why } => error!(error = why, "leads no longer"),
+            Notice::LostLeadership { why } => error!(error = why, "lost leadership"),
         }
     }
 }
@@ -372,9 +372,9 @@ fn named(pod: &PodId) -> String {
 fn compared(pod: &PodId, node: &str, comparison: &Comparison) {
     let pod = named(pod);
     match comparison {
-        Comparison::Same => info!(pod, node, "bound as we would have"),
-        Comparison::Other { ours } => info!(pod, node, ours = &**ours, "bound elsewhere than we would have"),
-        Comparison::Refused { reason } => info!(pod, node, reason, "bound, and we had found no node"),
-        Comparison::Unseen => debug!(pod, node, "bound before we looked at it"),
+        Comparison::Same => info!(pod, node, "bound to the same node"),
+        Comparison::Other { ours } => info!(pod, node, ours = &**ours, "bound to another node"),
+        Comparison::Refused { reason } => info!(pod, node, reason, "bound, but we found no node"),
+        Comparison::Unseen => debug!(pod, node, "bound before we evaluated it"),
     }
 }

@@ -39,13 +39,13 @@ const NAMED_SIZE_MIN: usize = 12;
 /// How many characters of a name are shown.
 const NAME_MAX: usize = 40;
 
-/// A box of squares: a node, or a pool of devices that several nodes reach.
+/// A box of squares: a node, or a pool of devices that several nodes can use.
 struct Cell<'c> {
     name: String,
     devices: Vec<&'c DeviceRow>,
 }
 
-/// A box of boxes: a domain, or devices that several nodes reach.
+/// A box of boxes: a domain, or devices that several nodes can use.
 struct Rack<'c> {
     name: String,
     cells: Vec<Cell<'c>>,
@@ -107,7 +107,7 @@ fn title(root: &Domain, devices: &[DeviceRow]) -> String {
     )
 }
 
-/// The domains that are drawn as boxes, with their nodes, and devices that several nodes reach.
+/// The domains that are drawn as boxes, with their nodes, and devices that several nodes can use.
 fn racks<'c>(root: &Domain, devices: &'c [DeviceRow]) -> Vec<Rack<'c>> {
     let mut on_node: BTreeMap<&str, Vec<&DeviceRow>> = BTreeMap::new();
     let mut beyond: BTreeMap<String, Vec<&DeviceRow>> = BTreeMap::new();
@@ -131,7 +131,7 @@ fn racks<'c>(root: &Domain, devices: &'c [DeviceRow]) -> Vec<Rack<'c>> {
     }
     if !beyond.is_empty() {
         let cells = beyond.into_iter().map(|(name, devices)| Cell { name, devices });
-        let name = "devices that several nodes reach".to_owned();
+        let name = "devices that several nodes can use".to_owned();
         racks.push(Rack { name, cells: cells.collect(), is_beyond: true });
     }
     racks
@@ -154,8 +154,11 @@ fn collect(domain: &Domain, within: &str, found: &mut Vec<(String, Vec<String>)>
         collect(one, &name, found);
     }
     if !domain.elsewhere.is_empty() {
-        let place =
-            if name.is_empty() { "in no domain".to_owned() } else { format!("{name} / in no domain") };
+        let place = if name.is_empty() {
+            "outside all domains".to_owned()
+        } else {
+            format!("{name} / outside all domains")
+        };
         found.push((place, names(&domain.elsewhere)));
     }
 }
@@ -165,7 +168,7 @@ struct Layout {
     /// The size of a square, and the distance from one to the next.
     size: usize,
     step: usize,
-    /// How many squares are beside each other in a box.
+    /// Number of squares in a row of a box.
     across: usize,
     /// The size of a box of squares.
     cell_width: usize,
@@ -194,7 +197,7 @@ impl Layout {
         Layout { size, step, across, cell_width, cell_height, is_named }
     }
 
-    /// How many boxes of squares are beside each other in a rack, and the size of the rack.
+    /// Number of boxes in a row of a rack, and the size of the rack.
     fn rack(&self, rack: &Rack<'_>) -> (usize, usize, usize) {
         let count = rack.cells.len().max(1);
         let gap = PADDING;

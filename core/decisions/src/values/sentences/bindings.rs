@@ -18,20 +18,20 @@ impl Display for NotBound {
             NotBound::Refused(BindingPart::Volume(claim), why) => {
                 write!(out, "binding volumes: persistentvolumeclaim \"{}\": {why}", claim.name)
             }
-            NotBound::Refused(BindingPart::Note(_), why) => write!(out, "note of resources: {why}"),
+            NotBound::Refused(BindingPart::Note(_), why) => {
+                write!(out, "recording allocated resources: {why}")
+            }
             NotBound::BindRefused(why) => write!(out, "binding: {why}"),
             NotBound::Lost(lost) => lost.fmt(out),
-            NotBound::LostMade => {
-                out.write_str("claim for extended resources: it lost its devices in the meantime")
-            }
+            NotBound::LostMade => out.write_str("claim for extended resources was deallocated concurrently"),
             NotBound::Elsewhere { claim, node } => {
-                write!(out, "claim {claim}: it got devices elsewhere than on {node} in the meantime")
+                write!(out, "claim {claim} was allocated concurrently, for another node than {node}")
             }
             NotBound::Unheard(Some(claim)) => {
-                write!(out, "claim {claim}: nothing was heard of it since it was written")
+                write!(out, "claim {claim}: the API server did not confirm the write")
             }
             NotBound::Unheard(None) => {
-                out.write_str("claim for extended resources: nothing was heard of it since it was written")
+                out.write_str("claim for extended resources: the API server did not confirm the write")
             }
             NotBound::Clash(reason) => reason.fmt(out),
             NotBound::NotReady(why) => why.fmt(out),
@@ -47,12 +47,12 @@ impl Display for GangFell {
     fn fmt(&self, out: Out<'_, '_>) -> fmt::Result {
         out.write_str(match self {
             GangFell::MemberFailed => "another member of the pod group could not be bound",
-            GangFell::MemberGone => "another member of the pod group has gone",
-            GangFell::MemberHeldBack => "another member of the pod group is held back",
+            GangFell::MemberGone => "another member of the pod group was deleted",
+            GangFell::MemberHeldBack => "another member of the pod group is gated",
             GangFell::NoOtherDevices => {
-                "devices of another member of the pod group failed, and there are no others for it"
+                "devices of another member of the pod group failed, and no other devices fit"
             }
-            GangFell::NeedsMore => "the pod group needs more members than were on their way",
+            GangFell::NeedsMore => "the pod group needs more members than are being bound",
         })
     }
 }

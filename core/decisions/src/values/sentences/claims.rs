@@ -20,7 +20,7 @@ impl Display for ClaimReason {
             }
             ClaimReason::NotCreated { entry } => write!(out, "resource claim {entry} was not created yet"),
             ClaimReason::SourceUnknown { entry } => {
-                write!(out, "resource claim {entry} names nothing that is known")
+                write!(out, "resource claim {entry} has no resourceClaimName or resourceClaimTemplateName")
             }
             ClaimReason::NotFound(claim) => write!(out, "{} not found", named(claim)),
             ClaimReason::Deleting(claim) => write!(out, "{} is being deleted", named(claim)),
@@ -40,15 +40,15 @@ impl Display for ClaimReason {
             }
             ClaimReason::Clash(clash) => clash.fmt(out),
             ClaimReason::Full { claim, consumers } => {
-                write!(out, "{} has {consumers} consumers, the most there may be", named(claim))
+                write!(out, "{} has {consumers} consumers, which is the limit", named(claim))
             }
             ClaimReason::FullWithGroup { claim, consumers_max } => write!(
                 out,
-                "{} may have {consumers_max} consumers at most, and other pods of the group are as many",
+                "{} may have {consumers_max} consumers, and other pods of the group use all of them",
                 named(claim)
             ),
             ClaimReason::PartOfNode(claim) => {
-                write!(out, "{} has a device that is a part of its node, and cannot be shared", named(claim))
+                write!(out, "{} has a device with node resources, and cannot be shared", named(claim))
             }
             ClaimReason::ControllerOff(claim) => {
                 write!(out, "{} depends on disabled DRAControlPlaneController feature", named(claim))
@@ -59,11 +59,15 @@ impl Display for ClaimReason {
             }
             ClaimReason::MixedControllers(claim) => write!(
                 out,
-                "{} asks for devices of a driver's controller and for others, which one claim cannot do",
+                "{} requests devices that a driver's controller allocates together with other devices, which is not supported",
                 named(claim)
             ),
             ClaimReason::Immediate { claim, driver } => {
-                write!(out, "unallocated immediate {}: driver {driver} is to allocate it", named(claim))
+                write!(
+                    out,
+                    "unallocated immediate {}: waiting for driver {driver} to allocate it",
+                    named(claim)
+                )
             }
         }
     }
@@ -85,9 +89,9 @@ impl Display for DeviceClash {
 impl Display for ClaimLost {
     fn fmt(&self, out: Out<'_, '_>) -> fmt::Result {
         match self {
-            ClaimLost::Gone(claim) => write!(out, "claim {claim}: it is gone"),
+            ClaimLost::Gone(claim) => write!(out, "claim {claim} was deleted"),
             ClaimLost::Deallocated(claim) => {
-                write!(out, "claim {claim}: it lost its devices in the meantime")
+                write!(out, "claim {claim} was deallocated concurrently")
             }
         }
     }

@@ -45,11 +45,11 @@ impl Display for DeviceReason {
             }
             DeviceReason::Insufficient => write!(out, "cannot allocate all claims"),
             DeviceReason::InvalidPools => write!(out, "invalid resource pools were encountered"),
-            DeviceReason::LimitReached => write!(out, "reached the limit of the search for devices"),
+            DeviceReason::LimitReached => write!(out, "reached the search limit for devices"),
             DeviceReason::ShortForDevices(resources) => out.write_str(&list(resources)),
             DeviceReason::NotSharedByCapacity { device, resource, capacity } => write!(
                 out,
-                "device {device} is {resource} by its capacity {capacity}, and is not shared by capacity"
+                "device {device} is {resource} by its capacity {capacity}, and allows no sharing of capacity"
             ),
             DeviceReason::RequestTooSmall { resource } => {
                 write!(out, "the pod's request for {resource} does not cover what its devices take")

@@ -46,7 +46,7 @@ impl Display for Miss {
             Certainty::Proved => self.why.fmt(out),
             Certainty::LimitReached => write!(
                 out,
-                "the search reached its limit before it found a placement or proved that there is none; the closest: {}",
+                "the search limit was reached before a placement was found or excluded; the closest: {}",
                 self.why
             ),
         }
@@ -61,30 +61,30 @@ impl Display for GangReason {
                 write!(out, "{waiting} members wait, and {needed} are needed")
             }
             GangReason::EmptyLevel { level } => write!(out, "no node is in a domain of level {level}"),
-            GangReason::NoDomain { members } => write!(out, "there is no domain for {members} members"),
+            GangReason::NoDomain { members } => write!(out, "no domain exists for {members} members"),
             GangReason::NoRoom(refusal) => refusal.fmt(out),
             GangReason::DevicesNotFoundAgain => {
-                write!(out, "devices that were found for members are none for others like them")
+                write!(out, "devices found for some members do not fit other members of the same kind")
             }
             GangReason::DeviceSets { together, short } => {
                 write!(out, "devices of its claims are to be {}: {short}", told(together))
             }
-            GangReason::NoDeviceSet => write!(out, "there is no set of devices"),
+            GangReason::NoDeviceSet => write!(out, "no such device set exists"),
             GangReason::SetsOutOfReach => {
-                write!(out, "no node reaches all sets of devices that its claims are to be met from")
+                write!(out, "no node can use all device sets of its claims")
             }
             GangReason::TooManySets { choices_max } => {
-                write!(out, "there are more than {choices_max} choices of sets of devices")
+                write!(out, "more than {choices_max} combinations of device sets")
             }
-            GangReason::MemberClaims => write!(out, "members have claims that cannot be met"),
+            GangReason::MemberClaims => write!(out, "claims of members cannot be allocated"),
             GangReason::RestIsSeated => {
-                write!(out, "the rest of the pod group has its nodes, and there is no room for this one")
+                write!(out, "the other pods of the group are scheduled, and no node fits this pod")
             }
-            GangReason::NotTried => write!(out, "nothing was tried any more"),
+            GangReason::NotTried => write!(out, "no attempt was made"),
             GangReason::Tree { nearest, .. } => nearest.fmt(out),
             GangReason::Group { group, beside: 0, why } => write!(out, "group {}: {why}", group.name),
             GangReason::Group { group, beside, why } => {
-                write!(out, "group {} beside {beside} others: {why}", group.name)
+                write!(out, "group {} and {beside} others: {why}", group.name)
             }
             GangReason::TooFewWholeGroups { needed } => {
                 write!(out, "too few of its groups have enough members, {needed} needed")
@@ -111,7 +111,7 @@ impl Display for SetShortage {
     fn fmt(&self, out: Out<'_, '_>) -> fmt::Result {
         match self {
             SetShortage::Missing => write!(out, "there is no such set of devices"),
-            SetShortage::Split => write!(out, "those that it has already are in no one set"),
+            SetShortage::Split => write!(out, "its allocated devices are in different sets"),
             SetShortage::Short { set, needed, free } => {
                 write!(out, "{set} comes closest, {needed} needed, {free} free")
             }

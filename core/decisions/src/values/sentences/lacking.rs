@@ -24,7 +24,8 @@ impl Lacking {
             _ => return self.to_string(),
         };
         // It is told when a controller has had time enough.
-        let nobody = if matches!(self, Lacking::Template { .. }) { ", and nobody creates it" } else { "" };
+        let nobody =
+            if matches!(self, Lacking::Template { .. }) { ", and no controller creates it" } else { "" };
         format!("{self}{nobody}; hint: {hint}")
     }
 }
@@ -58,7 +59,7 @@ impl Display for Lacking {
             ),
             Lacking::CompositeCycle { group, composite } => write!(
                 out,
-                "pod group {} is in composite pod group {composite}, which is within itself",
+                "pod group {} is in composite pod group {composite}, which contains itself",
                 group.name
             ),
             Lacking::Member { pod, lacks } => {

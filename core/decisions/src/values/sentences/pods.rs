@@ -29,10 +29,10 @@ impl Display for PodRefusal {
         }
         match &self.in_the_way {
             Some(InTheWay { claim, remedy: Remedy::Deallocate, .. }) => {
-                write!(out, " Claim {claim} gives its devices back, since nobody uses it.")
+                write!(out, " Claim {claim} is deallocated, because no pod uses it.")
             }
             Some(InTheWay { claim, remedy: Remedy::Delete, .. }) => {
-                write!(out, " Claim {claim}, which an earlier attempt left, is deleted.")
+                write!(out, " Claim {claim} of an earlier attempt is deleted.")
             }
             None => Ok(()),
         }
@@ -45,11 +45,11 @@ impl Display for Nearest {
             Nearest::Refused { node, refusal } => write!(out, "On node {node}, {refusal}"),
             Nearest::LimitReached { node } => write!(
                 out,
-                "On node {node}, the search reached its limit before it found devices or proved that there are none"
+                "On node {node}, the search limit was reached before devices were found or excluded"
             ),
             Nearest::Unsuitable { node, entry, driver, by_class: true } => write!(
                 out,
-                "On node {node}, claim {entry} gets no devices of resource driver {driver}: its class does not allow the node"
+                "On node {node}, the class of claim {entry} excludes the node for resource driver {driver}"
             ),
             Nearest::Unsuitable { node, entry, driver, by_class: false } => {
                 write!(out, "On node {node}, resource driver {driver} has no devices for claim {entry}")
@@ -66,7 +66,7 @@ impl Display for Reason {
             Reason::Claim(reason) => reason.fmt(out),
             Reason::Devices(reason) => reason.fmt(out),
             Reason::Preemption(reason) => reason.fmt(out),
-            Reason::NoSuchNode => write!(out, "there is no such node"),
+            Reason::NoSuchNode => write!(out, "the node does not exist"),
         }
     }
 }

@@ -13,7 +13,7 @@ impl Display for PreemptionReason {
     fn fmt(&self, out: Out<'_, '_>) -> fmt::Result {
         out.write_str(match self {
             PreemptionReason::NoVictims => "No preemption victims found for incoming pod",
-            PreemptionReason::NotTried => "reached the limit of the search for pods to preempt",
+            PreemptionReason::NotTried => "reached the search limit for pods to preempt",
             PreemptionReason::NotHelpful => "Preemption is not helpful for scheduling",
         })
     }
@@ -55,7 +55,7 @@ impl Display for GangPreemption {
     fn fmt(&self, out: Out<'_, '_>) -> fmt::Result {
         match self {
             GangPreemption::ClaimsGiveBack { claims } => {
-                write!(out, "{claims} claims that nobody uses give their devices back")
+                write!(out, "{claims} unused claims are deallocated")
             }
             GangPreemption::NotEligible => Ineligible::Never.fmt(out),
             GangPreemption::Hopeless(why) => why.fmt(out),
@@ -70,9 +70,9 @@ impl Display for GangPreemption {
 impl Display for Helpless {
     fn fmt(&self, out: Out<'_, '_>) -> fmt::Result {
         match self {
-            Helpless::NoVictims => write!(out, "no pod could go"),
-            Helpless::Lacks(miss) => write!(out, "even without those that could go, {miss}"),
-            Helpless::LimitReached => write!(out, "the search for pods to preempt reached its limit"),
+            Helpless::NoVictims => write!(out, "no pod can be preempted"),
+            Helpless::Lacks(miss) => write!(out, "even if all lower priority pods are preempted, {miss}"),
+            Helpless::LimitReached => write!(out, "reached the search limit for pods to preempt"),
         }
     }
 }

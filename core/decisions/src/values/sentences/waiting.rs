@@ -23,20 +23,21 @@ impl Display for Notice {
             Notice::CannotWait { node, unready } => {
                 write!(
                     out,
-                    "already on node {node}, so that it cannot wait for binding conditions: {unready}"
+                    "already bound to node {node}, so binding conditions cannot be awaited: {unready}"
                 )
             }
             Notice::ClaimLost => {
-                write!(out, "a claim of it lost its devices or its reservation in the meantime")
+                write!(out, "one of its claims was deallocated or released concurrently")
             }
             Notice::Undecided => {
-                write!(out, "the scheduler is still looking for a place: the search takes long, and goes on")
+                write!(out, "the scheduler is still searching for a node")
             }
-            Notice::SearchFailed { why } => write!(out, "the search for a place failed: {why}"),
+            Notice::SearchFailed { why } => write!(out, "the search for a node failed: {why}"),
             Notice::MemberWaits { member, wait } => write!(out, "pod {member} of its group is {wait}"),
             Notice::GroupIgnored { group } => write!(
                 out,
-                "pod group {group} is ignored and its pods are placed one by one, since the feature gate GenericWorkload is off"
+                "pod group {group} is ignored and its pods are scheduled individually, because feature gate \
+                    GenericWorkload is off"
             ),
         }
     }

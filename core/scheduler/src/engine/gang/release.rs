@@ -21,7 +21,7 @@ use crate::life_cycles::flight::{Event, Flight};
 const LEFT_OUT_MAX: usize = 32;
 
 /// Why a pod is let go.
-const FAILED: &str = "another pod of its group could not be bound, and the group is placed anew as a whole";
+const FAILED: &str = "another pod of the group could not be bound; the whole group is rescheduled";
 
 impl Engine {
     /// A member on its way is bound, or could not be.
