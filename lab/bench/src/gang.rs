@@ -177,7 +177,8 @@ pub(crate) fn turn(mut engine: Engine) -> Turned {
 
 /// For how many there is room, as it is told: `4 of 5 fit`.
 pub(crate) fn room(told: &str) -> Option<&str> {
-    let is_room = |part: &&str| part.starts_with(|char: char| char.is_ascii_digit()) && part.ends_with(" fit");
+    let is_room =
+        |part: &&str| part.starts_with(|char: char| char.is_ascii_digit()) && part.ends_with(" fit");
     told.split([',', ';', ':', '.']).map(str::trim).find(is_room)
 }
 
