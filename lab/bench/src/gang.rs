@@ -82,7 +82,7 @@ impl GangBench {
             if wanted == 0 {
                 let fitting = case.fitting();
                 anyhow::ensure!(
-                    fitting >= case.members || told.contains(&format!("room for {fitting} of ")),
+                    fitting >= case.members || told.contains(&format!(" {fitting} of ")),
                     "there is room for {fitting}: {told}"
                 );
             }
@@ -175,11 +175,11 @@ pub(crate) fn turn(mut engine: Engine) -> Turned {
     Turned { seated: effects.iter().filter(is_seat).count(), told: told.unwrap_or_default(), ms }
 }
 
-/// For how many there is room, as it is told.
+/// For how many there is room, as it is told: `4 of 5 fit`.
 pub(crate) fn room(told: &str) -> Option<&str> {
-    let parts = told.match_indices("room for ").map(|(at, _)| &told[at..]);
-    let told = parts.map(|rest| &rest[..rest.find([',', ';', ':', '.']).unwrap_or(rest.len())]);
-    told.into_iter().find(|told| told.contains(" of "))
+    let is_room =
+        |part: &&str| part.starts_with(|char: char| char.is_ascii_digit()) && part.ends_with(" fit");
+    told.split([',', ';', ':', '.']).map(str::trim).find(is_room)
 }
 
 /// An engine that knows racks of nodes with devices, and a gang that waits.
@@ -259,7 +259,7 @@ mod tests {
         for short in [Case { devices: 3, ..case }, Case { devices: 5, members: 12, each: 3, ..case }] {
             let Turned { seated, told, .. } = turn(cluster(short));
             assert_eq!(seated, 0);
-            let fitting = format!("room for {} of {}", short.fitting(), short.members);
+            let fitting = format!("{} of {} fit", short.fitting(), short.members);
             assert_eq!(room(&told), Some(&*fitting), "{told}");
         }
     }

@@ -382,6 +382,6 @@ fn a_tree_of_many_groups_that_does_not_fit_is_refused_for_its_own_reason() {
         let world = many_groups(501, level, 500);
         let told = world.told.iter().find(|line| line.starts_with("p0: pod group is unschedulable, "));
         let told = told.expect("it is refused");
-        assert!(told.contains(" beside 500 others: "), "{level:?}: {told}");
+        assert!(told.contains(" and 500 others: "), "{level:?}: {told}");
     }
 }

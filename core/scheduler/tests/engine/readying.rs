@@ -195,7 +195,7 @@ fn a_claim_that_loses_its_devices_or_goes_ends_the_wait_at_once() {
     let mut world = waiting(&[("one", &["c"])], &["c"]);
     world.claims.remove(&claim_id("c"));
     world.fact(Change::ClaimGone(claim_id("c")));
-    assert_eq!(told(&world, "one: claim default/c: it lost its devices"), 1, "{:?}", world.told);
+    assert_eq!(told(&world, "one: claim default/c was de"), 1, "{:?}", world.told);
     assert_eq!(world.engine.readying(), 0);
 }
 
