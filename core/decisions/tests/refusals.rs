@@ -167,7 +167,7 @@ fn a_refused_gang_tells_for_each_domain_what_is_missing() {
     let lacks: Vec<(Option<&str>, u32)> =
         refusal.lacks.iter().map(|lack| (lack.domain.part(), lack.room_for)).collect();
     assert_eq!(lacks, [(Some("x"), 3), (Some("y"), 1)]);
-    assert_eq!(miss.why.code(), "InsufficientRoom");
+    assert_eq!(miss.why.code(), "GroupDoesNotFit");
 }
 
 #[test]
@@ -182,6 +182,6 @@ fn a_refused_tree_tells_for_each_group_what_is_missing() {
     let GangReason::Tree { groups, nearest } = &miss.why else { panic!("{miss:?}") };
     // The first was tried in another rack for the sake of the second.
     assert_eq!(groups.keys().cloned().collect::<Vec<_>>(), [id("first"), id("second")]);
-    assert_eq!(groups[&id("second")].code(), "InsufficientRoom");
+    assert_eq!(groups[&id("second")].code(), "GroupDoesNotFit");
     assert!(matches!(&**nearest, GangReason::Group { group, beside: 1, .. } if *group == id("second")));
 }

@@ -195,7 +195,7 @@ codes! { Constraint, CONSTRAINTS:
         "Add storage that suitable nodes reach.";
     Disks => "Disks": "The pod names disks itself.",
         "Use PersistentVolumeClaims.";
-    Nominations => "NominatedPods": "Room is kept for pods for which others were preempted.",
+    Nominations => "NominatedPods": "Capacity is reserved for pods for which others were preempted.",
         "Wait until those pods run.";
     Claim(_) => "Claim": "A ResourceClaim of the pod has its devices already, or cannot be used as it is.",
         "Free the claim, or use another.";
@@ -216,7 +216,7 @@ codes! { Constraint, CONSTRAINTS:
     HeldDevices => "HeldDevices": "Devices are allocated to other claims.",
         "Free claims, or add devices.";
     Topology { .. } => "Topology": "All pods of a group must be in one topology domain.",
-        "Use a wider level, or free room in a domain.";
+        "Use a wider level, or free capacity in a domain.";
     DeviceSet { .. } => "DeviceSet": "Devices of claims of a group must be in one set.",
         "Remove the constraint, or free devices of one set.";
     MinCount { .. } => "MinCount": "A number of pods of a group must be placed at once.",

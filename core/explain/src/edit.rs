@@ -108,7 +108,7 @@ codes! { Edit, EDITS:
         "Change `count` in the claim or its template.";
     LowerMinCount { .. } => "LowerMinCount": "Fewer pods of a group have to be placed at once.",
         "Change `minCount` of the group.";
-    EndPod { .. } => "EndPod": "Another pod ends and gives its room and devices back.",
+    EndPod { .. } => "EndPod": "Another pod ends and frees its capacity and devices.",
         "Wait for it, or delete it.";
     Drop(_) => "DropConstraint": "A constraint is removed.",
         "Remove what the constraint names from the pod, claim or group.";

@@ -31,7 +31,7 @@ Examples:
 Nodes of the fabric have the label supercargo.dev/fabric=NAME, and supercargo.dev/fabric-host=HOST if they and
 their hosts have different names.";
 
-/// The controller of the fabric, by the name that its readiness is told under.
+/// The controller of the fabric, by the name of its readiness check.
 const CONTROLLER: &str = "fabric-controller";
 
 /// Attach devices of a composable fabric to nodes for allocated claims

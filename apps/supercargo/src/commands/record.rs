@@ -139,7 +139,7 @@ impl Record {
     }
 }
 
-/// Done when it was recorded for long enough, when that is not possible any more, or when somebody wants it to end.
+/// Done when it was recorded for long enough, when that is not possible any more, or when it is interrupted.
 async fn until_done(mut heard: watch::Receiver<Progress>, duration: Option<Duration>) {
     let mut troubled = heard.clone();
     let has_trouble = async {

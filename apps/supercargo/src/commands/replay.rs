@@ -34,7 +34,7 @@ pub(crate) struct Replay {
     /// How to write the answer
     #[arg(short, long, value_enum, default_value = "text")]
     output: Format,
-    /// How many differences are told one by one
+    /// How many differences are printed
     #[arg(long, value_name = "COUNT", default_value_t = 100)]
     differences_max: usize,
 }
@@ -48,7 +48,7 @@ enum Format {
     Json,
 }
 
-/// What came of it.
+/// The result.
 #[derive(Default)]
 struct Replayed {
     tally: ReplayTally,

@@ -62,7 +62,7 @@ pub(crate) struct Scheduler {
     /// Write nothing; log where the decisions of another scheduler differ from ours
     #[arg(long)]
     shadow: bool,
-    /// Record what the scheduler is told and decides in files of this folder, for `supercargo replay` and `supercargo explain --state`
+    /// Record the inputs and decisions of the scheduler in files of this folder, for `supercargo replay` and `supercargo explain --state`
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
     /// How much the recording may take of the disk; the oldest files go when there is more
@@ -72,7 +72,7 @@ pub(crate) struct Scheduler {
     daemon: Daemon,
 }
 
-/// What a ring may take. Less has no room for its parts.
+/// The size of a ring. A smaller one cannot hold its parts.
 fn record_size(text: &str) -> Result<u64, String> {
     let size = bytes(text)?;
     if size < RECORD_SIZE_MIN { Err("must be 4Mi or more".to_owned()) } else { Ok(size) }

@@ -62,7 +62,7 @@ pub(crate) struct Simulate {
     feature_gates: Option<String>,
 }
 
-/// How many workloads are told of one by one.
+/// How many workloads are listed.
 const NOTES_MAX: usize = 50;
 
 /// How placements are written.

@@ -13,7 +13,7 @@ Examples:
   supercargo version             the version, the commit, and the versions of APIs
   supercargo version -o json     the same for programs";
 
-/// The commit that this was built from, if whoever built it said so; `cargo xtask dist` does.
+/// The commit that this was built from, if the build set it; `cargo xtask dist` does.
 const COMMIT: Option<&str> = option_env!("SUPERCARGO_COMMIT");
 
 /// Tell which build this is, and which versions of APIs it speaks

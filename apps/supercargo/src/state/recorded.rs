@@ -25,7 +25,7 @@ pub(super) fn recording_of(paths: &[PathBuf]) -> Result<Option<&Path>, Failure> 
     match paths {
         [path] if is_recording(path) => Ok(Some(path)),
         several if several.iter().any(|path| is_recording(path)) => Err(Failure::Failed {
-            wrong: "a recording is a whole state, and others were given besides".to_owned(),
+            wrong: "a recording is a complete state and cannot be combined with other files".to_owned(),
             hint: "give the recording alone with --state".to_owned(),
         }),
         _ => Ok(None),

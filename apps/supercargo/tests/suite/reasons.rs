@@ -15,7 +15,7 @@ const HEAD: &str = "\
 # Reason codes
 
 Every reason why a pod waits has a code: one word that stays the same in all versions, while messages may change. This page is made
-from the code; `REGENERATE=1 cargo test -p supercargo --test suite reasons` makes it anew.
+from the code; `REGENERATE=1 cargo test -p supercargo --test suite reasons` updates it.
 
 Codes are in
 

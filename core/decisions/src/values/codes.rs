@@ -83,7 +83,7 @@ codes! { Rule, RULES:
     NoSpreadLabel => "TopologySpreadLabelMissing": "The node lacks the label that is the topology key of a topology spread constraint.",
         "Label the node, or use another topology key.";
     Skewed => "TopologySpreadSkew": "On this node the pod would exceed the `maxSkew` of a topology spread constraint.",
-        "Add room in the domains with fewer pods, or raise `maxSkew`.";
+        "Add capacity to the domains with fewer pods, or raise `maxSkew`.";
     NotNear => "PodAffinityMismatch": "The domain of the node has no pod that the pod affinity of the pod selects.",
         "Start the pods that it selects, or change the pod affinity.";
     NotApart => "PodAntiAffinityMismatch": "The domain of the node has a pod that the pod anti-affinity of the pod selects.",
@@ -99,7 +99,7 @@ codes! { Rule, RULES:
     DriverMissing(_) => "VolumeDriverMissing": "The CSI driver of a volume is not installed on the node.",
         "Install the driver on the node.";
     VolumeElsewhere => "VolumeNodeAffinityMismatch": "A PersistentVolume of the pod cannot be used from the node.",
-        "Make room on the nodes that reach the volume.";
+        "Free capacity on the nodes that reach the volume.";
     NoVolumeForClaim => "NoVolumeForClaim": "No PersistentVolume that the node reaches fits a claim of the pod, and none can be provisioned there.",
         "Add a PersistentVolume, or a StorageClass with a provisioner that serves the node.";
     StorageShort => "InsufficientStorage": "There is too little storage to provision a volume for the node.",
@@ -107,7 +107,7 @@ codes! { Rule, RULES:
     VolumeMissing => "BoundVolumeNotFound": "A PersistentVolumeClaim is bound to a PersistentVolume that does not exist.",
         "Restore the PersistentVolume, or recreate the claim.";
     VolumeZone => "VolumeZoneMismatch": "A volume of the pod is in another zone than the node.",
-        "Make room on nodes in the zone of the volume.";
+        "Free capacity on nodes in the zone of the volume.";
     Feature => "NodeFeatureMissing": "The kubelet of the node has not declared a feature that the pod needs.",
         "Upgrade the kubelet of the node, or turn the feature on there.";
 }
@@ -146,7 +146,7 @@ codes! { ClaimReason, CLAIMS:
         "Delete that claim, or rename the pod.";
     BeingAllocated(_) => "ClaimAllocating": "The devices of a claim are being written to its status.",
         "Wait; it takes one write.";
-    BeingDeallocated(_) => "ClaimDeallocating": "A claim is giving its devices back.",
+    BeingDeallocated(_) => "ClaimDeallocating": "A claim is being deallocated.",
         "Wait until its status has no allocation.";
     NotReady(_) => "DevicesNotReady": "The devices of a claim will not become ready.",
         "See DeviceBindingFailed and DeviceBindingTimeout.";
@@ -163,7 +163,7 @@ codes! { ClaimReason, CLAIMS:
     ControllerOff(_) => "DriverControllerDisabled": "The claim is for a driver with a controller of its own, and the feature gate DRAControlPlaneController is off.",
         "Turn the feature gate on.";
     MustBeReallocated(_) => "ClaimMustBeReallocated": "The controller of the driver asked for the devices of the claim back.",
-        "Wait; the pod is tried again when the claim has no allocation.";
+        "Wait; the scheduler retries the pod when the claim has no allocation.";
     NotShareable(_) => "ClaimNotShareable": "The claim is in use, and its driver does not allow pods to share it.",
         "Use a claim for each pod.";
     MixedControllers(_) => "ClaimMixesControllers": "The claim asks for devices of a driver with a controller and for other devices.",
@@ -181,7 +181,7 @@ codes! { NotReady, NOT_READY:
 
 codes! { DeviceReason, DEVICES:
     ClaimElsewhere => "ClaimNotUsableOnNode": "A claim has devices that cannot be used from the node.",
-        "Make room on the nodes that reach the devices, or free the claim.";
+        "Free capacity on the nodes that reach the devices, or deallocate the claim.";
     ExcludedByClass => "NodeExcludedByClass": "The DeviceClass does not allow the node for devices that the controller of its driver allocates.",
         "Change `suitableNodes` of the class, or use another class.";
     ExcludedByDriver => "NodeExcludedByDriver": "The controller of a driver has no devices for the node.",
@@ -194,7 +194,7 @@ codes! { DeviceReason, DEVICES:
         "Make the claims simpler: fewer requests, alternatives and constraints.";
     ShortForDevices(_) => "InsufficientResourceForDevices": "The node has too little left of a resource that the devices take from it.",
         "Add nodes, or end other pods.";
-    NotSharedByCapacity { .. } => "DeviceNotSharedByCapacity": "A device stands for a capacity of the node, and is not shared by capacity.",
+    NotSharedByCapacity { .. } => "DeviceNotSharedByCapacity": "A device represents a capacity of the node, and is not shared by capacity.",
         "Correct the ResourceSlice of the driver.";
     RequestTooSmall { .. } => "PodRequestBelowDevices": "The pod as a whole requests less of a resource than its devices take.",
         "Raise `spec.resources` of the pod.";
@@ -240,10 +240,10 @@ codes! { fn code_of(AllocationError), QUESTIONS:
 }
 
 codes! { PreemptionReason, PREEMPTION:
-    NoVictims => "NoPreemptionVictims": "The node has no pods of lower priority whose preemption would make room.",
+    NoVictims => "NoPreemptionVictims": "The node has no pods of lower priority whose preemption would free enough.",
         "Raise the priority of the pod, or add nodes.";
     NotTried => "PreemptionNotTried": "The search for pods to preempt ended before this node.",
-        "Nothing; the pod is tried again.";
+        "Nothing; the scheduler retries the pod.";
     NotHelpful => "PreemptionNotHelpful": "The node does not suit the pod, whichever pods are on it.",
         "See why the node does not suit the pod.";
 }
@@ -260,7 +260,7 @@ codes! { Ineligible, INELIGIBLE:
 codes! { PodPreemption, POD_PREEMPTION:
     NotEligible(_) => "PreemptionNotEligible": "The pod may not preempt other pods now.",
         "See PreemptionPolicyNever, PreemptionVictimsTerminating and PreemptionVictimsReleasing.";
-    Hopeless(_) => "PreemptionHopeless": "Preempting other pods would not make room for the pod on any node.",
+    Hopeless(_) => "PreemptionHopeless": "The pod would not fit on any node even if other pods were preempted.",
         "Raise the priority of the pod, or add nodes or devices.";
     Found { .. } => "PreemptionFound": "Pods of lower priority are preempted for the pod.",
         "Wait until they have ended.";
@@ -275,10 +275,10 @@ codes! { GangReason, GANGS:
         "Label the nodes, or correct the topology constraint.";
     NoDomain { .. } => "NoDomain": "No topology domain can take pods of the group.",
         "Label the nodes, or change the topology constraint.";
-    NoRoom(_) => "InsufficientRoom": "No topology domain has room for enough pods of the group.",
-        "Free room in the domain that comes closest, relax the topology constraint, or lower `minCount`.";
+    NoRoom(_) => "GroupDoesNotFit": "Too few pods of the group fit in any topology domain.",
+        "Free capacity in the domain that comes closest, relax the topology constraint, or lower `minCount`.";
     DevicesNotFoundAgain => "MemberDevicesNotFound": "Devices that suit one pod of the group do not suit others like it.",
-        "Nothing; the group is tried again.";
+        "Nothing; the scheduler retries the group.";
     DeviceSets { .. } => "InsufficientDeviceSet": "No set of devices satisfies the claims that have to be met from one set.",
         "Free devices of one set, or ask for fewer devices.";
     NoDeviceSet => "NoDeviceSet": "There is no set of devices with the attribute that the group names.",
@@ -289,10 +289,10 @@ codes! { GangReason, GANGS:
         "Use fewer constraints on sets of devices in one group.";
     MemberClaims => "MemberClaimsUnusable": "Pods of the group have claims that cannot be used.",
         "See why the claims cannot be used.";
-    RestIsSeated => "NoRoomBesideGroup": "Other pods of the group have nodes, and there is no room for this pod beside them.",
-        "Free room in the domain of the group.";
+    RestIsSeated => "RestOfGroupDoesNotFit": "Other pods of the group have nodes, and this pod does not fit in their domain.",
+        "Free capacity in the domain of the group.";
     NotTried => "GangNotTried": "The search reached its limit before the group was tried.",
-        "Nothing; the group is tried again.";
+        "Nothing; the scheduler retries the group.";
     Tree { .. } => "GroupsUnschedulable": "Too few pod groups of the composite group fit.",
         "See why the named groups do not fit.";
     Group { .. } => "GroupUnschedulable": "A pod group of the composite group does not fit.",
@@ -300,9 +300,9 @@ codes! { GangReason, GANGS:
     TooFewWholeGroups { .. } => "TooFewGroupsWithMembers": "Too few pod groups of the composite group have enough pods.",
         "Create the missing pods, or lower the minimum of groups.";
     TooFewGroupsFit { .. } => "TooFewGroupsFit": "Too few pod groups of the composite group fit at the same time.",
-        "Free room, or lower the minimum of groups.";
+        "Free capacity, or lower the minimum of groups.";
     NoTreeDomain { .. } => "NoDomainForGroups": "No topology domain can take the composite group as a whole.",
-        "Free room in one domain, or relax the topology constraint.";
+        "Free capacity in one domain, or relax the topology constraint.";
 }
 
 codes! { SetShortage, SETS:
@@ -342,11 +342,11 @@ codes! { Lacking, LACKING:
 }
 
 codes! { GangPreemption, GANG_PREEMPTION:
-    ClaimsGiveBack { .. } => "UnusedClaimsGiveDevicesBack": "Claims that no pod uses give their devices back for the group.",
+    ClaimsGiveBack { .. } => "UnusedClaimsGiveDevicesBack": "Claims that no pod uses are deallocated for the group.",
         "Wait until the devices are free.";
     NotEligible => "GangPreemptionPolicyNever": "The group may not preempt other pods.",
         "Use a PriorityClass that may preempt.";
-    Hopeless(_) => "GangPreemptionHopeless": "Preempting other pods would not make room for the group.",
+    Hopeless(_) => "GangPreemptionHopeless": "The group would not fit even if other pods were preempted.",
         "Raise the priority of the group, or add nodes or devices.";
     Ongoing => "GangPreemptionOngoing": "Pods that were preempted for the group are still terminating.",
         "Wait until they are gone.";
@@ -360,7 +360,7 @@ codes! { Helpless, HELPLESS:
     Lacks(_) => "GangPreemptionNotEnough": "The group would not fit even without all pods of lower priority.",
         "Add nodes or devices, or relax the constraints of the group.";
     LimitReached => "GangPreemptionLimitReached": "The search for pods to preempt reached its limit.",
-        "Nothing; the group is tried again.";
+        "Nothing; the scheduler retries the group.";
 }
 
 #[cfg(test)]

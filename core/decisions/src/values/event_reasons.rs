@@ -36,7 +36,7 @@ pub const BINDING_CONDITIONS_PENDING: Code = Code {
 pub const GANG_RELEASED: Code = Code {
     name: "GangReleased",
     meaning: "Too few pods of the group could be bound, so the others gave their nodes back (event).",
-    advice: "Read the message; the group is tried again.",
+    advice: "Read the message; the scheduler retries the group.",
 };
 
 /// A pod group is ignored.
@@ -64,13 +64,13 @@ pub const UNSCHEDULABLE: Code = Code {
 pub const SCHEDULER_ERROR: Code = Code {
     name: "SchedulerError",
     meaning: "The scheduler failed to look for a node (condition PodScheduled).",
-    advice: "Read the message and the log of the scheduler; the pod is tried again.",
+    advice: "Read the message and the log of the scheduler; the scheduler retries the pod.",
 };
 
 /// It is not known yet.
 pub const SCHEDULING_IN_PROGRESS: Code = Code {
     name: "SchedulingInProgress",
-    meaning: "The search for a node takes long and goes on (condition PodScheduled).",
+    meaning: "The search for a node takes long and continues (condition PodScheduled).",
     advice: "Wait.",
 };
 

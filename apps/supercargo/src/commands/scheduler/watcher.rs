@@ -308,7 +308,7 @@ impl Listener for Watcher {
             }
             Notice::RecordingEnded { why } => {
                 self.metrics.state.records(false);
-                error!(why, "nothing is recorded any more; scheduling goes on");
+                error!(why, "the recording has stopped; scheduling continues");
             }
             Notice::EventsDropped { count } => {
                 warn!(count, "too many events; some were dropped")

@@ -16,7 +16,7 @@ use simulation::{Aftermath, Outcome};
 
 use crate::commands::{devices, topology};
 
-/// How many explanations are told: each tries many changes, and nobody reads hundreds of them.
+/// How many explanations are printed: each tries many changes, and hundreds are too many to read.
 const EXPLANATIONS_MAX: usize = 20;
 
 /// How many pods like an explained one are named.
@@ -25,7 +25,7 @@ const ALIKE_MAX: usize = 5;
 /// Everything that there is to add.
 pub(super) struct Explained {
     pods: Vec<ExplainedPod>,
-    /// How many pods wait besides, whose explanations would be too many.
+    /// How many more pods wait, whose explanations would be too many.
     more: usize,
     inventory: Inventory,
     levels: Vec<std::sync::Arc<str>>,
@@ -39,7 +39,7 @@ struct ExplainedPod {
     alike: Vec<PodId>,
 }
 
-/// Explains what came of a simulation.
+/// Explains the result of a simulation.
 pub(super) fn explained(outcome: &Outcome, aftermath: &Aftermath) -> Explained {
     let snapshot = aftermath.snapshot();
     let facts = &snapshot.facts;
@@ -133,7 +133,7 @@ impl Explained {
         text
     }
 
-    /// The same for programs, as fields beside those of the outcome.
+    /// The same for programs, as fields next to those of the outcome.
     pub(super) fn add_to(&self, document: &mut Value) {
         let of_pod = |one: &ExplainedPod| {
             let mut told = to_json(&one.told);
