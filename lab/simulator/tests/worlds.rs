@@ -84,6 +84,8 @@ fn all_is_well_in_worlds_of_seeds_that_went_wrong_once() {
     all_is_well(4_018_148..4_018_149);
     // A pod of a tree that had room slept, as others of the tree were placed and some had none.
     all_is_well(500_639..500_640);
+    // Another client bound a pod while a call was on its way that took its devices back, and then deleted the claim.
+    all_is_well(7_003_400..7_003_401);
 }
 
 #[test]

@@ -37,9 +37,9 @@ pub(crate) struct Judge {
     /// Pods that no scheduler has bound, by uid, and the revision at which another client did. They are on their nodes before they
     /// can be.
     bound_by_hand: BTreeMap<String, u64>,
-    /// Pods that lost the devices of a claim through a call that was sent before they were bound by hand: the uids of claim and pod.
-    /// Another client has bound what was not ready to be bound, and the call could not know.
-    overtaken: BTreeSet<(String, String)>,
+    /// Pods that lost the devices of a claim through a call that was sent before they were bound by hand: the name of the claim and the
+    /// uids of pod and claim. Another client has bound what was not ready to be bound, and the call could not know.
+    overtaken: BTreeMap<(Key, String), String>,
     /// Which scheduler gave a claim its devices.
     givers: BTreeMap<Key, Option<usize>>,
     pub gangs: GangRecord,
@@ -94,7 +94,7 @@ impl Judge {
             slices: Vec::new(),
             classes: Vec::new(),
             bound_by_hand: BTreeMap::new(),
-            overtaken: BTreeSet::new(),
+            overtaken: BTreeMap::new(),
             givers: BTreeMap::new(),
             gangs: GangRecord::default(),
             rules: Rules::default(),
@@ -232,8 +232,8 @@ impl Judge {
         let is_later = |uid: &&String| self.bound_by_hand.get(*uid).is_some_and(|bound| *bound > sent);
         let are_later = !users.is_empty() && users.iter().all(is_later);
         if are_later {
-            let pairs = users.into_iter().map(|user| (claim.metadata.uid.clone(), user.clone()));
-            self.overtaken.extend(pairs);
+            let users = users.into_iter().map(|user| (made.event.key.clone(), user.clone()));
+            self.overtaken.extend(users.map(|one| (one, claim.metadata.uid.clone())));
         }
         are_later
     }
@@ -242,7 +242,7 @@ impl Judge {
     fn end_overtaken(&mut self, key: &Key) {
         let has_devices = |claim: &&ResourceClaim| claim.status.allocation.is_some() && is_at(*claim, key);
         if let Some(claim) = self.claims.iter().find(has_devices) {
-            self.overtaken.retain(|(uid, _)| *uid != claim.metadata.uid);
+            self.overtaken.retain(|_, uid| *uid != claim.metadata.uid);
         }
     }
 
@@ -263,6 +263,11 @@ impl Judge {
         let mut wrong = Vec::new();
         let (name, node) = (&pod.metadata.name, &pod.spec.node_name);
         for claim_name in claims_of(pod) {
+            let key = Key::new(&pod.metadata.namespace, claim_name);
+            // A claim without devices goes when it is deleted, whichever pod is left without.
+            if self.overtaken.contains_key(&(key, pod.metadata.uid.clone())) {
+                continue;
+            }
             let named = |claim: &&ResourceClaim| {
                 claim.metadata.name == *claim_name && claim.metadata.namespace == pod.metadata.namespace
             };
@@ -270,9 +275,6 @@ impl Judge {
                 wrong.push(format!("pod {name} is on {node}, and its claim {claim_name} is gone"));
                 continue;
             };
-            if self.overtaken.contains(&(claim.metadata.uid.clone(), pod.metadata.uid.clone())) {
-                continue;
-            }
             let Some(allocation) = &claim.status.allocation else {
                 wrong.push(format!("pod {name} is on {node}, and its claim {claim_name} has no devices"));
                 continue;
