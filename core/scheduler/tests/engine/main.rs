@@ -35,6 +35,7 @@ mod negotiation_contention;
 mod negotiation_gangs;
 mod negotiation_preemption;
 mod negotiation_quiet;
+mod negotiation_waiting;
 mod negotiation_work;
 mod own_words;
 mod preemption;
