@@ -25,7 +25,7 @@ use scheduler::engine::{Engine, Input};
 use simulation::Observation;
 
 use crate::commands::features::refusal;
-use crate::commands::simulate::read_path;
+use crate::commands::simulate::read_objects;
 use crate::configuration;
 use crate::failure::Failure;
 use crate::reach;
@@ -106,7 +106,7 @@ impl Source {
     fn saved(&self) -> Result<Gathered, Failure> {
         let mut observation = Observation::default();
         for path in &self.state {
-            for manifest in read_path(path)? {
+            for manifest in read_objects(path)? {
                 observation.take(manifest)?;
             }
         }
