@@ -29,7 +29,7 @@ use scheduling::recording::UnreadableLine;
 use simulation::Observation;
 
 use crate::commands::features::refusal;
-use crate::commands::simulate::read_path;
+use crate::commands::simulate::read_objects;
 use crate::configuration;
 use crate::failure::Failure;
 use crate::reach;
@@ -135,7 +135,7 @@ impl Source {
     fn saved(&self) -> Result<Gathered, Failure> {
         let mut observation = Observation::default();
         for path in &self.state {
-            for manifest in read_path(path)? {
+            for manifest in read_objects(path)? {
                 observation.take(manifest)?;
             }
         }

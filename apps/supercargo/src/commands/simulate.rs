@@ -227,6 +227,12 @@ fn without_manifests(what: &str) -> Failure {
 
 /// The manifests of a file, of all files of a folder in the order of their names, or of stdin. There is at least one.
 pub(crate) fn read_path(path: &Path) -> Result<Vec<Manifest>, Failure> {
+    let manifests = read_objects(path)?;
+    if manifests.is_empty() { Err(without_manifests(&shown(path))) } else { Ok(manifests) }
+}
+
+/// The same if there may be none.
+pub(crate) fn read_objects(path: &Path) -> Result<Vec<Manifest>, Failure> {
     let unreadable = |error: io::Error| Failure::hinted(&format!("cannot read {}: {error}", shown(path)));
     let mut manifests = Vec::new();
     if path == Path::new("-") {
@@ -250,7 +256,7 @@ pub(crate) fn read_path(path: &Path) -> Result<Vec<Manifest>, Failure> {
     } else {
         manifests = read_file(path)?;
     }
-    if manifests.is_empty() { Err(without_manifests(&shown(path))) } else { Ok(manifests) }
+    Ok(manifests)
 }
 
 /// The manifests of a file, which may be none.
