@@ -224,7 +224,7 @@ fn bounds(seen: &Seen) -> Vec<String> {
 }
 
 /// Metrics that Kubernetes does not have.
-const OURS: [&str; 3] = [
+const OURS: [&str; 4] = [
     "supercargo_scheduler_consideration_duration_seconds",
     "supercargo_scheduler_considerations",
     "supercargo_scheduler_negotiating_pods",
