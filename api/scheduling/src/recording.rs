@@ -12,7 +12,7 @@ mod saved;
 mod scribe;
 mod start;
 
-pub use effects::RecordedEffect;
+pub use effects::{KeptEffect, RecordedEffect};
 pub use line::{FactOrigin, Line, RecordedInput, UnreadableLine};
 pub use object::RecordedObject;
 pub use replay::{Difference, Replay, ReplayTally};

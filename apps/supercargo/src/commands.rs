@@ -42,7 +42,7 @@ pub(crate) fn run(command: &Command, out: &mut dyn Write) -> Result<ExitCode, Fa
         Command::Features(features) => features.run(out),
         Command::Man(manual) => manual.run(out),
         Command::Node(node) => node.run(out),
-        Command::Record(record) => record.run(out),
+        Command::Record(record) => record.run(out, &mut io::stderr()),
         Command::Replay(replay) => return replay.run(out, &mut io::stderr()),
         Command::Scheduler(scheduler) => scheduler.run(out),
         Command::Simulate(simulate) => return simulate.run(out, &mut io::stderr()),

@@ -8,7 +8,7 @@ use model::timestamp::Timestamp;
 use recordings::{LineWriter, Recorder, RecordingError, Target};
 use scheduler::engine::{Effect, Engine, Input};
 use scheduling::recording::{
-    EngineStart, FactOrigin, Line, RecordedEffect, RecordedInput, Scribe, StartSettings,
+    EngineStart, FactOrigin, KeptEffect, Line, RecordedEffect, RecordedInput, Scribe, StartSettings,
 };
 use serde_json::Value;
 
@@ -24,9 +24,17 @@ pub struct Recording {
 }
 
 /// Where inputs pass by.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Tap {
-    recorder: Option<Recorder<Line>>,
+    recorder: Option<Recorder<Tapped>>,
+}
+
+/// A line as the thread that decides leaves it: the rest is done by the thread that writes.
+enum Tapped {
+    /// A whole line.
+    Line(Line),
+    /// An input and what was done.
+    Input { at: Timestamp, told: RecordedInput, did: Vec<KeptEffect> },
 }
 
 /// Writes lines of recordings.
@@ -34,9 +42,16 @@ pub(crate) struct Tap {
 struct Lines(Scribe);
 
 impl LineWriter for Lines {
-    type Line = Line;
+    type Line = Tapped;
 
-    fn write(&mut self, line: Line, into: &mut Vec<u8>) {
+    fn write(&mut self, line: Tapped, into: &mut Vec<u8>) {
+        let line = match line {
+            Tapped::Line(line) => line,
+            Tapped::Input { at, told, did } => {
+                let did = did.into_iter().map(RecordedEffect::of).collect();
+                Line::Input { at: at.micros(), told, did }
+            }
+        };
         self.0.write(line, into);
     }
 
@@ -62,7 +77,7 @@ impl Tap {
         // No two schedulers of a recording start at the same moment.
         let number = u64::try_from(now.micros()).unwrap_or(0);
         let start = EngineStart::new(now, number, gates, StartSettings::Configuration(configuration));
-        recorder.record(Line::Start(EngineStart { considerations_max, ..start }));
+        recorder.record(Tapped::Line(Line::Start(EngineStart { considerations_max, ..start })));
         Ok(Tap { recorder: Some(recorder) })
     }
 
@@ -85,8 +100,8 @@ impl Tap {
         let told = origin.map(|origin| RecordedInput::Fact(*origin)).or_else(|| RecordedInput::of(&input));
         let effects = engine.handle(now, input);
         let told = told.expect("facts are told with what they come from while they are recorded");
-        let did = effects.iter().map(RecordedEffect::of).collect();
-        recorder.record(Line::Input { at: now.micros(), told, did });
+        let did = effects.iter().map(KeptEffect::from).collect();
+        recorder.record(Tapped::Input { at: now, told, did });
         effects
     }
 
@@ -102,7 +117,7 @@ impl Tap {
 
     fn note(&mut self, now: Timestamp, how: &str) {
         if let Some(recorder) = &mut self.recorder {
-            recorder.record(Line::Stands { at: now.micros(), how: how.to_owned() });
+            recorder.record(Tapped::Line(Line::Stands { at: now.micros(), how: how.to_owned() }));
         }
     }
 

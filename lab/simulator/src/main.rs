@@ -1,14 +1,20 @@
 //! Plays worlds by their seeds, and exits with 1 if something was wrong in one.
 
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use anyhow::{Context, ensure};
 use clap::Parser;
+use decisions::lanes::OneLane;
+use scheduling::recording::{Line, Replay, Scribe};
 use simulator::world::{
-    Crash, Faults, Kind, Sabotage, bargain, crashes, live, play, rebargain_command, relive_command,
-    replay_command,
+    Crash, Faults, Kind, Sabotage, bargain, crashes, live, play, rebargain_command, record, record_bargain,
+    relive_command, replay_command,
 };
 
 /// The command line.
@@ -36,6 +42,12 @@ struct Cli {
     /// Print what happened, line by line
     #[arg(long)]
     trace: bool,
+    /// Record what schedulers are told and decide in the worlds of the seeds, in a file of lines that must not be there
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["life", "trace", "mistake"])]
+    record: Option<PathBuf>,
+    /// Replay such a file
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["seed", "seeds", "record", "negotiation", "life", "trace"])]
+    replay: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug)]
@@ -60,6 +72,51 @@ fn mistake(text: &str) -> Result<Sabotage, String> {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    let done = match (&cli.record, &cli.replay) {
+        (Some(path), _) => record_worlds(path, &cli),
+        (_, Some(path)) => replay_worlds(path),
+        (None, None) => return play_worlds(cli),
+    };
+    done.unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::FAILURE
+    })
+}
+
+/// Records worlds, one line for each input of a scheduler.
+fn record_worlds(path: &Path, cli: &Cli) -> anyhow::Result<ExitCode> {
+    let mut file = BufWriter::new(File::create_new(path)?);
+    let seeds = cli.seed.map_or(cli.seeds.0.clone(), |seed| seed..seed + 1);
+    let record = if cli.negotiation { record_bargain } else { record };
+    let mut bytes = Vec::new();
+    for lines in seeds.flat_map(|seed| record(seed).schedulers) {
+        let mut scribe = Scribe::default();
+        for line in lines {
+            bytes.clear();
+            scribe.write(line, &mut bytes);
+            bytes.push(b'\n');
+            file.write_all(&bytes)?;
+        }
+    }
+    file.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Replays such a file, and exits with 1 if something is decided otherwise.
+fn replay_worlds(path: &Path) -> anyhow::Result<ExitCode> {
+    let mut replay = Replay::new(Arc::new(OneLane));
+    for line in BufReader::new(File::open(path)?).lines() {
+        let line = line?;
+        for difference in replay.take(&Line::read(line.as_bytes())?)? {
+            println!("{difference:?}");
+        }
+    }
+    let tally = replay.tally();
+    println!("{tally:?}");
+    Ok(if tally.differences == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn play_worlds(cli: Cli) -> ExitCode {
     if let Some(kind) = cli.life {
         return live_and_tell(kind, &cli);
     }

@@ -97,8 +97,8 @@ fn nothing_that_is_decided_by_is_removed() {
 /// A word that must not be saved.
 const SECRET: &str = "hunter2";
 
-fn has_no_secret<K: Followed>(object: serde_json::Value) {
-    let mut read = K::read_value(&object).expect("an object of the kind");
+fn has_no_secret<K: Followed>(object: &serde_json::Value) {
+    let mut read = K::read_value(object).expect("an object of the kind");
     assert!(String::from_utf8(read.write()).expect("text").contains(SECRET), "it was there");
     read.make_bare();
     let bare = String::from_utf8(read.write()).expect("text");
@@ -129,16 +129,18 @@ fn environments_commands_and_what_kubectl_keeps_are_removed_wherever_they_are() 
         "containerStatuses": [{ "name": "c", "state": { "waiting": { "message": SECRET } } }],
     });
     has_no_secret::<Pod>(
-        json!({ "metadata": metadata, "spec": spec, "status": status, "unheardOf": SECRET }),
+        &json!({ "metadata": metadata, "spec": spec, "status": status, "unheardOf": SECRET }),
     );
     let template = json!({ "metadata": metadata, "spec": spec });
-    has_no_secret::<ReplicaSet>(json!({ "metadata": metadata, "spec": { "template": template } }));
-    has_no_secret::<StatefulSet>(json!({ "metadata": metadata, "spec": { "template": template } }));
-    has_no_secret::<ReplicationController>(json!({ "metadata": metadata, "spec": { "template": template } }));
-    has_no_secret::<StorageClass>(json!({ "metadata": metadata, "parameters": { "restuserkey": SECRET } }));
+    has_no_secret::<ReplicaSet>(&json!({ "metadata": metadata, "spec": { "template": template } }));
+    has_no_secret::<StatefulSet>(&json!({ "metadata": metadata, "spec": { "template": template } }));
+    has_no_secret::<ReplicationController>(
+        &json!({ "metadata": metadata, "spec": { "template": template } }),
+    );
+    has_no_secret::<StorageClass>(&json!({ "metadata": metadata, "parameters": { "restuserkey": SECRET } }));
     let csi = json!({ "driver": "d", "volumeHandle": "h", "volumeAttributes": { "password": SECRET } });
-    has_no_secret::<PersistentVolume>(json!({ "metadata": metadata, "spec": { "csi": csi } }));
+    has_no_secret::<PersistentVolume>(&json!({ "metadata": metadata, "spec": { "csi": csi } }));
     let source = json!({ "inlineVolumeSpec": { "csi": csi } });
-    has_no_secret::<VolumeAttachment>(json!({ "metadata": metadata, "spec": { "source": source } }));
-    has_no_secret::<Node>(json!({ "metadata": metadata }));
+    has_no_secret::<VolumeAttachment>(&json!({ "metadata": metadata, "spec": { "source": source } }));
+    has_no_secret::<Node>(&json!({ "metadata": metadata }));
 }

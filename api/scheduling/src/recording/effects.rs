@@ -5,6 +5,7 @@ use std::fmt::{self, Write as _};
 use model::allocation::Allocation;
 use model::identity::NodeName;
 use model::pod::Pod;
+use model::timestamp::Timestamp;
 use scheduler::engine::{Announcement, ConsiderationId, Effect};
 use scheduler::write::{About, Consumer, GroupState, Write, WriteId};
 use serde::{Deserialize, Serialize};
@@ -44,23 +45,45 @@ pub enum RecordedEffect {
     Wake(i64),
 }
 
+/// What is kept of an effect until it is recorded. To keep it takes less than to say it, which whoever writes the recording does.
+#[derive(Clone, Debug)]
+pub enum KeptEffect {
+    /// See [`Effect::Submit`].
+    Submit(WriteId, Write),
+    /// See [`Effect::Consider`]; what is asked, in words.
+    Consider(ConsiderationId, String),
+    /// See [`Effect::Announce`].
+    Announce(Announcement),
+    /// See [`Effect::WakeAt`].
+    WakeAt(Timestamp),
+}
+
+impl From<&Effect> for KeptEffect {
+    fn from(effect: &Effect) -> KeptEffect {
+        match effect {
+            Effect::Submit(id, write) => KeptEffect::Submit(*id, write.clone()),
+            Effect::Consider(id, consideration) => KeptEffect::Consider(*id, format!("{consideration:?}")),
+            Effect::Announce(announcement) => KeptEffect::Announce(announcement.clone()),
+            Effect::WakeAt(time) => KeptEffect::WakeAt(*time),
+        }
+    }
+}
+
 impl RecordedEffect {
     /// An effect as it is recorded.
     #[must_use]
-    pub fn of(effect: &Effect) -> RecordedEffect {
+    pub fn of(effect: KeptEffect) -> RecordedEffect {
         match effect {
-            Effect::Submit(WriteId(id), write) => {
-                let (object, what) = (object(&write.about()), what(write));
-                RecordedEffect::Write { id: *id, object, what, digest: digest(write) }
+            KeptEffect::Submit(WriteId(id), write) => {
+                let (object, what) = (object(&write.about()), what(&write));
+                RecordedEffect::Write { id, object, what, digest: digest(&write) }
             }
-            Effect::Consider(ConsiderationId(id), consideration) => {
-                RecordedEffect::Consider { id: *id, what: format!("{consideration:?}") }
+            KeptEffect::Consider(ConsiderationId(id), what) => RecordedEffect::Consider { id, what },
+            KeptEffect::Announce(Announcement::FailedScheduling { pod, message, .. }) => {
+                RecordedEffect::Refused { object: named(&pod), what: message }
             }
-            Effect::Announce(Announcement::FailedScheduling { pod, message, .. }) => {
-                RecordedEffect::Refused { object: named(pod), what: message.clone() }
-            }
-            Effect::Announce(announcement) => RecordedEffect::Told(told(announcement)),
-            Effect::WakeAt(time) => RecordedEffect::Wake(time.micros()),
+            KeptEffect::Announce(announcement) => RecordedEffect::Told(told(&announcement)),
+            KeptEffect::WakeAt(time) => RecordedEffect::Wake(time.micros()),
         }
     }
 

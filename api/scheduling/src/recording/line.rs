@@ -23,6 +23,9 @@ use super::start::EngineStart;
 #[error("{0}")]
 pub struct UnreadableLine(pub(crate) String);
 
+/// The last microsecond of the year 9999.
+const LATEST: i64 = 253_402_300_799_999_999;
+
 /// One line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -231,7 +234,12 @@ impl Line {
     /// # Errors
     /// It says nothing to this version.
     pub fn read(json: &[u8]) -> Result<Line, UnreadableLine> {
-        serde_json::from_slice(json).map_err(|error| UnreadableLine(error.to_string()))
+        let line: Line = serde_json::from_slice(json).map_err(|error| UnreadableLine(error.to_string()))?;
+        // Deadlines are counted from these, and must not leave the range of numbers.
+        match line.at().filter(|at| !(0..=LATEST).contains(&at.micros())) {
+            Some(at) => Err(UnreadableLine(format!("no scheduler ran at {} microseconds", at.micros()))),
+            None => Ok(line),
+        }
     }
 
     /// Appends the line as JSON.

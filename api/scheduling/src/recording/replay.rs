@@ -16,7 +16,7 @@ use model::timestamp::Timestamp;
 use scheduler::engine::{ConsiderationId, ConsiderationOutcome, Effect, Engine, Input};
 use scheduler::write::{WriteId, WriteOutcome};
 
-use super::effects::RecordedEffect;
+use super::effects::{KeptEffect, RecordedEffect};
 use super::line::{Line, RecordedInput, UnreadableLine};
 use super::start::EngineStart;
 
@@ -177,8 +177,10 @@ impl ReplayedEngine {
 
     /// Compares what was done with what was recorded.
     fn compare(&mut self, at: Timestamp, did: &[RecordedEffect], effects: Vec<Effect>) -> Vec<Difference> {
-        let mut now: Vec<(RecordedEffect, Effect)> =
-            effects.into_iter().map(|effect| (RecordedEffect::of(&effect), effect)).collect();
+        let mut now: Vec<(RecordedEffect, Effect)> = effects
+            .into_iter()
+            .map(|effect| (RecordedEffect::of(KeptEffect::from(&effect)), effect))
+            .collect();
         let is_same_in_order = now.len() == did.len()
             && did.iter().zip(&now).all(|(one, (other, _))| one.is_same(other, self.is_ours));
         let mut missed = Vec::new();

@@ -1,6 +1,6 @@
 //! `supercargo record`: saves what a scheduler would see of a cluster, and what it would decide, without writing to the cluster.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use gates::Gates;
 use runtime::{Listener, Notice, Recording, State, Target};
 use tokio::runtime::Builder;
 use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::cli::{bytes, seconds};
 use crate::commands::apiserver::stopped;
@@ -31,6 +31,9 @@ Examples:
 
 It only reads. Environment variables, commands and arguments of containers, and the annotation in which kubectl keeps whole objects, are
 not saved; Secrets and ConfigMaps are not read. Names, labels, other annotations and the configuration of devices are saved.";
+
+/// How long reading everything that is there may take if somebody waits for the end.
+const SYNC_WITHIN: Duration = Duration::from_secs(120);
 
 /// How long writes may take once it is to stop: there are none.
 const STOP_WITHIN: Duration = Duration::from_secs(1);
@@ -92,14 +95,14 @@ impl Listener for Ears {
 }
 
 impl Record {
-    pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+    pub(crate) fn run(&self, out: &mut dyn Write, complaints: &mut dyn Write) -> Result<(), Failure> {
         let gates: Gates = self.feature_gates.parse().map_err(|error| refusal(&error))?;
         let settings = match &self.config {
             Some(path) => configuration::read(path, gates)?,
             None => SchedulerSettings::defaults(gates),
         };
         let runtime = Builder::new_current_thread().enable_all().build()?;
-        let progress = runtime.block_on(self.record(&settings, gates))?;
+        let progress = runtime.block_on(self.record(&settings, gates, complaints))?;
         if let Some(why) = progress.trouble {
             return Err(Failure::hinted(&why));
         }
@@ -107,13 +110,20 @@ impl Record {
             let why = progress.complaint.map(|why| format!(": {why}")).unwrap_or_default();
             let path = self.output.display();
             let wrong = format!("not everything was read, and {path} has a part only{why}");
-            return Err(Failure::Failed { wrong, hint: "let it run for longer".to_owned() });
+            let hint =
+                "everything has to be listed and watched that a scheduler looks at; look at the permissions";
+            return Err(Failure::Failed { wrong, hint: hint.to_owned() });
         }
         writeln!(out, "recorded in {}", self.output.display())?;
         Ok(())
     }
 
-    async fn record(&self, settings: &SchedulerSettings, gates: Gates) -> Result<Progress, Failure> {
+    async fn record(
+        &self,
+        settings: &SchedulerSettings,
+        gates: Gates,
+        complaints: &mut dyn Write,
+    ) -> Result<Progress, Failure> {
         let context = self.context.as_deref();
         let connection =
             reach::connect_as_user(self.kubeconfig.as_deref(), context, &Options::default()).await?;
@@ -133,10 +143,28 @@ impl Record {
             }),
         };
         let stop = until_done(heard.clone(), self.duration);
-        let ended = runtime::run(connection, options, stop).await;
+        let ended = tokio::select! {
+            ended = runtime::run(connection, options, stop) => ended,
+            failed = complain(heard.clone(), complaints) => return Err(failed.into()),
+        };
         ended.map_err(|error| Failure::hinted(&error.to_string()))?;
         Ok(heard.borrow().clone())
     }
+}
+
+/// Reports what cannot be read whenever that changes. It ends only if it cannot be written.
+async fn complain(mut heard: watch::Receiver<Progress>, complaints: &mut dyn Write) -> io::Error {
+    let mut told = None;
+    while heard.changed().await.is_ok() {
+        let complaint = heard.borrow_and_update().complaint.clone();
+        if let Some(why) = complaint.as_ref().filter(|_| complaint != told)
+            && let Err(error) = writeln!(complaints, "note: cannot read {why}; retrying")
+        {
+            return error;
+        }
+        told = complaint;
+    }
+    std::future::pending().await
 }
 
 /// Done when it was recorded for long enough, when that is not possible any more, or when it is interrupted.
@@ -147,8 +175,10 @@ async fn until_done(mut heard: watch::Receiver<Progress>, duration: Option<Durat
     };
     let is_over = async {
         let Some(duration) = duration else { return std::future::pending().await };
-        let _ = heard.wait_for(|progress| progress.is_synced).await;
-        sleep(duration).await;
+        let synced = heard.wait_for(|progress| progress.is_synced);
+        if timeout(SYNC_WITHIN, synced).await.is_ok() {
+            sleep(duration).await;
+        }
     };
     tokio::select! {
         () = stopped() => {}

@@ -244,7 +244,7 @@ impl Replica {
         let told = origin.map(RecordedInput::Fact).or_else(|| RecordedInput::of(&input));
         let told = told.expect("facts are told with what they come from");
         let effects = self.engine.handle(now, input);
-        let did = effects.iter().map(RecordedEffect::of).collect();
+        let did = effects.iter().map(|effect| RecordedEffect::of(effect.into())).collect();
         lines.push(Line::Input { at: now.micros(), told, did });
         effects
     }
