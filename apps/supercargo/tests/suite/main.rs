@@ -8,6 +8,7 @@ mod documents;
 mod explain;
 mod fabric;
 mod kubeconfig;
+mod monitoring;
 mod outages;
 mod simulate;
 mod up;
