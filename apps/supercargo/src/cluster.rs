@@ -165,6 +165,7 @@ impl Listener for Ears {
             | Notice::DevicesDone { .. }
             | Notice::Negotiating { .. }
             | Notice::Drivers { .. }
+            | Notice::Held { .. }
             | Notice::Considering { .. }
             | Notice::Considered { .. }
             | Notice::ConsiderationFailed { .. }

@@ -12,13 +12,14 @@ use clap::Args;
 use client::Connection;
 use serde_json::Value;
 use telemetry::metrics::Exposition;
-use telemetry::surface::{self, Checks, Readers, Surface, Transport};
+use telemetry::surface::{self, Checks, Component, Readers, Surface, Transport};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tracing::{info, warn};
 
 use crate::failure::Failure;
+use crate::program::Program;
 use crate::reach;
 use crate::requests;
 
@@ -48,6 +49,8 @@ const POD: &str = "KUBERNETES_SERVICE_HOST";
 
 /// What is shown on the port for metrics and health.
 pub(crate) struct Shown {
+    /// The name of the part, such as `scheduler`.
+    pub(crate) part: &'static str,
     pub(crate) port: u16,
     pub(crate) checks: Checks,
     pub(crate) configuration: Value,
@@ -107,6 +110,12 @@ impl Daemon {
             transport,
             checks: shown.checks,
             configuration: shown.configuration,
+            component: Component {
+                name: format!("supercargo-{}", shown.part),
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+                kubernetes: minor(&discovery::kubernetes_version()),
+                flags: Program::current().flags(env::args_os()),
+            },
             metrics: shown.metrics,
             readers: Readers::Everyone,
         };
@@ -137,6 +146,12 @@ impl Serving {
 /// Done when the other end is dropped.
 async fn closed(mut stopping: watch::Receiver<()>) {
     while stopping.changed().await.is_ok() {}
+}
+
+/// The minor version of a release, such as `1.37` of `v1.37.0`.
+fn minor(release: &str) -> String {
+    let parts: Vec<&str> = release.trim_start_matches('v').split('.').take(2).collect();
+    parts.join(".")
 }
 
 /// Loopback, or in a pod all addresses of the family that the cluster uses.

@@ -1,6 +1,7 @@
 //! The name under which the program was called: `supercargo`, or `kubectl supercargo` as a plugin of kubectl. Usage, examples and
 //! hints say what has to be typed for the same command again.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsString;
 use std::path::Path;
@@ -37,6 +38,21 @@ impl Program {
         Cli::from_arg_matches(&self.command().try_get_matches_from(words)?)
     }
 
+    /// The flags of the command in a command line with their values, also those that have them by default.
+    pub(crate) fn flags(self, words: impl IntoIterator<Item = OsString>) -> BTreeMap<String, String> {
+        let mut command = self.command();
+        let Ok(matches) = command.try_get_matches_from_mut(words) else { return BTreeMap::new() };
+        let Some((name, matches)) = matches.subcommand() else { return BTreeMap::new() };
+        let arguments = command.find_subcommand(name).into_iter().flat_map(clap::Command::get_arguments);
+        let value = |id: &str| {
+            let values = matches.try_get_raw(id).ok().flatten().into_iter().flatten();
+            values.map(|value| value.to_string_lossy().into_owned()).collect::<Vec<_>>().join(",")
+        };
+        let flag =
+            |argument: &clap::Arg| Some((argument.get_long()?.to_owned(), value(argument.get_id().as_str())));
+        arguments.filter_map(flag).filter(|(flag, _)| flag != "help").collect()
+    }
+
     /// The command line, under the name that has to be typed.
     fn command(self) -> clap::Command {
         match self {
@@ -65,6 +81,28 @@ mod tests {
     fn help(program: Program, words: &[&str]) -> String {
         let error = program.parse(words.iter().map(OsString::from)).expect_err("help was asked for");
         program.speak(&error.render().to_string())
+    }
+
+    #[test]
+    fn flags_are_those_that_were_given_and_those_that_have_a_default() {
+        let words = [
+            "supercargo",
+            "controllers",
+            "--controllers=a-controller,b-controller",
+            "--secure-port",
+            "1",
+            "-v",
+            "4",
+        ];
+        let flags = Program::Itself.flags(words.map(OsString::from));
+        let value = |flag: &str| flags.get(flag).map(String::as_str);
+        assert_eq!(value("controllers"), Some("a-controller,b-controller"), "{flags:?}");
+        assert_eq!(value("secure-port"), Some("1"));
+        assert_eq!(value("terminated-pod-gc-threshold"), Some("12500"));
+        assert_eq!(
+            (value("leader-elect"), value("kubeconfig"), value("v")),
+            (Some("true"), Some(""), Some("4"))
+        );
     }
 
     #[test]

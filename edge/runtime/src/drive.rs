@@ -262,6 +262,12 @@ impl Drive {
         }
         let (counts, placing) = (self.engine.counts(), self.engine.placing() - self.engine.readying());
         self.options.listener.hear(&Notice::Waiting { counts, placing });
+        let (mut nodes, mut pods) = (0, 0);
+        for (_, node) in self.engine.nodes().iter() {
+            nodes += 1;
+            pods += node.pods.len();
+        }
+        self.options.listener.hear(&Notice::Held { nodes, pods, placing: self.engine.placing() });
         self.options.listener.hear(&Notice::Considering { count: self.engine.considering() });
         if self.options.settings.gates.enabled(Gate::DRAControlPlaneController) {
             self.options.listener.hear(&Notice::Drivers { counts: &self.engine.negotiating() });

@@ -273,6 +273,15 @@ pub enum Notice<'a> {
         /// How that compares to ours.
         comparison: &'a Comparison,
     },
+    /// How much of the cluster is held in memory; told now and then.
+    Held {
+        /// Nodes.
+        nodes: usize,
+        /// Pods on nodes, or on their way there.
+        pods: usize,
+        /// Pods on their way to a node.
+        placing: usize,
+    },
     /// How many pods wait; told now and then.
     Waiting {
         /// Those that wait, by how.

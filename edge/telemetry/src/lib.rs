@@ -11,7 +11,7 @@
 //!
 //! use telemetry::logs::{self, Format};
 //! use telemetry::metrics::{Metrics, Point, Queue, Status, Verdict};
-//! use telemetry::surface::{Check, Checks, Options, PORT, Readers, Surface, Transport};
+//! use telemetry::surface::{Check, Checks, Component, Options, PORT, Readers, Surface, Transport};
 //!
 //! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
 //! logs::start(Format::Text, 2)?;
@@ -23,6 +23,7 @@
 //!     transport: Transport::SelfSigned,
 //!     checks: Checks { healthz: vec![leads.clone()], livez: vec![], readyz: vec![leads, synced] },
 //!     configuration: serde_json::json!({"kind": "KubeSchedulerConfiguration"}),
+//!     component: Component { name: "supercargo-scheduler".to_owned(), ..Component::default() },
 //!     metrics: metrics.clone(),
 //!     readers: Readers::Everyone,
 //! });

@@ -107,6 +107,60 @@ const CLIENT: [&str; 2] =
 const CLIENT_BOUNDS: [&str; 12] =
     ["0.005", "0.025", "0.1", "0.25", "0.5", "1", "2", "4", "8", "15", "30", "60"];
 
+/// Every metric of the scheduler of Kubernetes 1.37.
+const UPSTREAM: [&str; 50] = [
+    "scheduler_async_api_call_execution_duration_seconds",
+    "scheduler_async_api_call_execution_total",
+    "scheduler_batch_attempts_total",
+    "scheduler_batch_cache_flushed_total",
+    "scheduler_batch_rescore_attempts_total",
+    "scheduler_batch_rescore_duration_seconds",
+    "scheduler_cache_size",
+    "scheduler_dra_bindingconditions_allocations_total",
+    "scheduler_dra_bindingconditions_wait_duration_seconds",
+    "scheduler_event_handling_duration_seconds",
+    "scheduler_framework_extension_point_duration_seconds",
+    "scheduler_generated_placements_total",
+    "scheduler_get_node_hint_duration_seconds",
+    "scheduler_goroutines",
+    "scheduler_inflight_events",
+    "scheduler_pending_async_api_calls",
+    "scheduler_pending_pods",
+    "scheduler_permit_wait_duration_seconds",
+    "scheduler_placement_evaluation_duration_seconds",
+    "scheduler_placement_evaluations_total",
+    "scheduler_plugin_evaluation_total",
+    "scheduler_plugin_execution_duration_seconds",
+    "scheduler_pod_scheduled_after_flush_total",
+    "scheduler_pod_scheduling_attempts",
+    "scheduler_pod_scheduling_sli_duration_seconds",
+    "scheduler_podgroup_schedule_attempts_total",
+    "scheduler_podgroup_scheduling_algorithm_duration_seconds",
+    "scheduler_podgroup_scheduling_attempt_duration_seconds",
+    "scheduler_pre_queueing_hint_evaluations_total",
+    "scheduler_preemption_attempts_total",
+    "scheduler_preemption_evaluation_duration_seconds",
+    "scheduler_preemption_execution_duration_seconds",
+    "scheduler_preemption_goroutines_duration_seconds",
+    "scheduler_preemption_goroutines_execution_total",
+    "scheduler_preemption_pdb_violations_total",
+    "scheduler_preemption_victims",
+    "scheduler_preemption_workload_disruptions",
+    "scheduler_queue_incoming_entities_total",
+    "scheduler_queue_incoming_pods_total",
+    "scheduler_queued_entities",
+    "scheduler_queueing_hint_execution_duration_seconds",
+    "scheduler_schedule_attempts_total",
+    "scheduler_scheduling_algorithm_duration_seconds",
+    "scheduler_scheduling_attempt_duration_seconds",
+    "scheduler_store_schedule_results_duration_seconds",
+    "scheduler_unschedulable_pods",
+    "scheduler_volume_binder_cache_requests_total",
+    "scheduler_volume_scheduling_stage_error_total",
+    "scheduler_workload_preemption_attempts_total",
+    "scheduler_workload_preemption_victims",
+];
+
 /// One of everything.
 fn record(metrics: &Metrics) {
     let profile = metrics.profile("default-scheduler");
@@ -255,6 +309,20 @@ fn names_types_labels_and_buckets_are_those_of_kubernetes() {
     }
     for name in CLIENT {
         assert_eq!(bounds(&seen[name])[..12], CLIENT_BOUNDS, "{name}");
+    }
+}
+
+#[test]
+fn what_kubernetes_measures_is_there_or_listed_as_a_difference() {
+    let differences = include_str!("../../../docs/differences.md");
+    let missing: Vec<&str> =
+        UPSTREAM.into_iter().filter(|name| TABLE.iter().all(|row| row.0 != *name)).collect();
+    assert_eq!(missing.len(), 10, "{missing:?}");
+    for name in missing {
+        assert!(
+            differences.contains(&format!("`{name}`")),
+            "{name} is neither measured nor in docs/differences.md"
+        );
     }
 }
 

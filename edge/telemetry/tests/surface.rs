@@ -11,7 +11,7 @@ use rustls::{ClientConfig, RootCertStore};
 use serde_json::{Value, json};
 use telemetry::metrics::Metrics;
 use telemetry::surface::{
-    Check, Checks, Judge, Judgement, Options, Readers, Surface, SurfaceError, Transport,
+    Check, Checks, Component, Judge, Judgement, Options, Readers, Surface, SurfaceError, Transport,
 };
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -27,6 +27,7 @@ fn options() -> Options {
         transport: Transport::Plain,
         checks: Checks::default(),
         configuration: json!({"kind": "KubeSchedulerConfiguration", "parallelism": 16}),
+        component: Component { name: "supercargo-scheduler".to_owned(), ..Component::default() },
         metrics: Arc::new(Metrics::default()),
         readers: Readers::Everyone,
     }
@@ -107,18 +108,32 @@ async fn health_metrics_and_configuration_are_where_kubernetes_has_them() {
 }
 
 #[tokio::test]
+async fn what_runs_and_with_which_flags_is_text() {
+    let at = start(options()).await.address;
+    for (path, words) in
+        [("/statusz", "supercargo-scheduler statusz"), ("/flagz", "supercargo-scheduler flagz")]
+    {
+        let (code, head, body) = get(at, path).await;
+        assert_eq!(code, 200, "{path}");
+        assert!(head.contains("content-type: text/plain") && body.contains(words), "{head}{body}");
+    }
+}
+
+#[tokio::test]
 async fn the_root_lists_the_paths_and_others_are_not_there() {
     let at = start(options()).await.address;
     let shown: Value = serde_json::from_str(&get(at, "/").await.2).expect("it is JSON");
     let paths = json!([
         "/configz",
+        "/flagz",
         "/healthz",
         "/healthz/ping",
         "/livez",
         "/livez/ping",
         "/metrics",
         "/readyz",
-        "/readyz/ping"
+        "/readyz/ping",
+        "/statusz"
     ]);
     assert_eq!(shown, json!({ "paths": paths }));
     for path in ["/metric", "/metrics/", "/healthz/", "/healthz/x", "/debug/pprof", "//"] {

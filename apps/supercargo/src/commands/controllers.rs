@@ -117,7 +117,13 @@ impl Controllers {
             "controllers": self.controllers,
             "featureGates": gates.iter().map(|gate| gate.to_string()).collect::<Vec<_>>(),
         });
-        let shown = Shown { port: self.secure_port, checks, configuration, metrics: metrics.clone() };
+        let shown = Shown {
+            part: "controllers",
+            port: self.secure_port,
+            checks,
+            configuration,
+            metrics: metrics.clone(),
+        };
         let serving = self.daemon.show(shown, &Handle::current()).await?;
         let (limits, listener) = (self.limits(), Arc::new(watcher));
         let options = upkeep::Options { controllers, gates, limits, listener, ..upkeep::Options::default() };

@@ -123,7 +123,8 @@ impl FabricController {
         let (watcher, checks) = Watcher::new(metrics.clone(), elected, vec![CONTROLLER], troubles.clone());
         info!(server = connection.server(), manager = self.manager, "starting");
         let configuration = json!({ "name": self.name, "driver": self.driver, "manager": self.manager });
-        let shown = Shown { port: self.secure_port, checks, configuration, metrics: metrics.clone() };
+        let shown =
+            Shown { part: "fabric", port: self.secure_port, checks, configuration, metrics: metrics.clone() };
         let serving = self.daemon.show(shown, &Handle::current()).await?;
         let listener = Arc::new(watcher);
         let options =

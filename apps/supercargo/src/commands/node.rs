@@ -76,7 +76,7 @@ impl Node {
         info!(node = self.name, server = connection.server(), plugins = %plugins.display(), "starting");
         let (watcher, checks) = Watcher::new(metrics.clone(), troubles);
         let configuration = json!({ "name": self.name, "rootDirectory": self.root_dir });
-        let shown = Shown { port: self.secure_port, checks, configuration, metrics };
+        let shown = Shown { part: "node", port: self.secure_port, checks, configuration, metrics };
         let serving = self.daemon.show(shown, &Handle::current()).await?;
         let ended = node::run(connection, options, Arc::new(watcher), stopped()).await;
         if let Some(serving) = serving {

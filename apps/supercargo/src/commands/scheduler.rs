@@ -141,7 +141,13 @@ impl Scheduler {
         };
         metrics.state.records(self.record.is_some());
         info!(server = connection.server(), shadow = self.shadow, "starting");
-        let shown = Shown { port: self.secure_port, checks, configuration: settings.document(), metrics };
+        let shown = Shown {
+            part: "scheduler",
+            port: self.secure_port,
+            checks,
+            configuration: settings.document(),
+            metrics,
+        };
         let serving = self.daemon.show(shown, aside).await?;
         let ended = runtime::run(connection, options, stopped()).await;
         if let Some(serving) = serving {

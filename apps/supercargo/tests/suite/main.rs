@@ -9,6 +9,7 @@ mod explain;
 mod fabric;
 mod kubeconfig;
 mod mistakes;
+mod monitoring;
 mod outages;
 mod reasons;
 mod recordings;

@@ -1,16 +1,18 @@
-//! One request and its answer. What is shown is taken when it is asked for; only the configuration never changes.
+//! One request and its answer. What is shown is taken when it is asked for; only the configuration and the flags never change.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, X_CONTENT_TYPE_OPTIONS};
+use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue, X_CONTENT_TYPE_OPTIONS};
 use hyper::{Method, Request, Response, StatusCode};
-use serde_json::{Value, json};
+use serde_json::json;
 
+use super::Options;
 use super::checks::{Checks, Health};
 use super::readers::{Judgement, Readers};
+use super::zpages::{Page, Running};
 use crate::metrics::{Exposition, MEDIA_TYPE};
 
 type PageResponse = Response<Full<Bytes>>;
@@ -23,25 +25,27 @@ pub(super) struct Pages {
     checks: Checks,
     configuration: Bytes,
     index: Bytes,
+    running: Running,
     metrics: Arc<dyn Exposition>,
     readers: Readers,
 }
 
 impl Pages {
-    pub(super) fn new(
-        checks: Checks,
-        configuration: &Value,
-        metrics: Arc<dyn Exposition>,
-        readers: Readers,
-    ) -> Self {
+    pub(super) fn new(options: Options) -> Self {
+        let Options { checks, configuration, component, metrics, readers, .. } = options;
+        let own = ["/configz", "/flagz", "/metrics", "/statusz"].map(str::to_owned);
         let mut paths = checks.paths();
-        paths.extend(["/configz".to_owned(), "/metrics".to_owned()]);
+        paths.extend(own.clone());
         paths.sort();
+        let mut starting_points = own.to_vec();
+        starting_points.extend(["/healthz", "/livez", "/readyz"].map(str::to_owned));
+        starting_points.sort();
         Self {
             checks,
             // The name under which every component of Kubernetes shows what its configuration file says.
             configuration: json!({ "componentconfig": configuration }).to_string().into(),
             index: json!({ "paths": paths }).to_string().into(),
+            running: Running::new(component, starting_points),
             metrics,
             readers,
         }
@@ -67,14 +71,16 @@ impl Pages {
                 return answer(status, TEXT, words);
             }
         }
-        self.page(path, request.uri().query())
+        self.page(path, request.uri().query(), request.headers())
     }
 
-    fn page(&self, path: &str, query: Option<&str>) -> PageResponse {
+    fn page(&self, path: &str, query: Option<&str>, headers: &HeaderMap) -> PageResponse {
         match path {
             "/" => return answer(StatusCode::OK, JSON, self.index.clone()),
             "/metrics" => return answer(StatusCode::OK, MEDIA_TYPE, self.metrics.text()),
             "/configz" => return answer(StatusCode::OK, JSON, self.configuration.clone()),
+            "/statusz" => return zpage(self.running.statusz(headers)),
+            "/flagz" => return zpage(self.running.flagz(headers)),
             _ => {}
         }
         match path.strip_prefix('/').and_then(|path| self.checks.answer(path, query)) {
@@ -82,6 +88,14 @@ impl Pages {
             Some(Health::Unwell(text)) => answer(StatusCode::INTERNAL_SERVER_ERROR, TEXT, text),
             Some(Health::Unknown) | None => answer(StatusCode::NOT_FOUND, TEXT, "404 page not found\n"),
         }
+    }
+}
+
+fn zpage(page: Page) -> PageResponse {
+    match page {
+        Page::Text(text) => answer(StatusCode::OK, TEXT, text),
+        Page::Json(text) => answer(StatusCode::OK, JSON, text),
+        Page::NotAcceptable(why) => answer(StatusCode::NOT_ACCEPTABLE, TEXT, why),
     }
 }
 

@@ -8,6 +8,7 @@ mod answer;
 mod checks;
 mod readers;
 mod tls;
+mod zpages;
 
 use std::convert::Infallible;
 use std::io;
@@ -30,6 +31,7 @@ use answer::Pages;
 pub use checks::{Check, Checks, Flag, Health, Pulse};
 pub use readers::{Judge, Judgement, Readers};
 pub use tls::{TlsError, Transport};
+pub use zpages::Component;
 
 /// How a surface is set up.
 pub struct Options {
@@ -41,6 +43,8 @@ pub struct Options {
     pub checks: Checks,
     /// The configuration as it came out of flags, file and defaults.
     pub configuration: Value,
+    /// What `/statusz` and `/flagz` show.
+    pub component: Component,
     /// What `/metrics` shows.
     pub metrics: Arc<dyn Exposition>,
     /// Who may see more than whether all is well.
@@ -111,7 +115,7 @@ impl Surface {
         };
         let listener =
             TcpListener::bind(address).await.map_err(|source| SurfaceError::Listen { address, source })?;
-        let pages = Pages::new(options.checks, &options.configuration, options.metrics, options.readers);
+        let pages = Pages::new(options);
         Ok(Self { listener, tls, certificate, pages: Arc::new(pages) })
     }
 

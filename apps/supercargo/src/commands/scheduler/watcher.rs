@@ -15,7 +15,8 @@ use scheduler::news::{Await, GangNews, GangOutcome};
 use scheduler::queue::{Cause, Counts, Station};
 use scheduler::write::Write;
 use telemetry::metrics::{
-    BindingOutcome, GangResult, Metrics, Pending, Point, Preemptor, Profile, Queue, Status, Verdict,
+    BindingOutcome, CacheSize, GangResult, Metrics, Pending, Point, Preemptor, Profile, Queue, Status,
+    Verdict,
 };
 use telemetry::surface::{Check, Checks, Flag, Pulse};
 use tracing::{debug, error, info, warn};
@@ -315,6 +316,10 @@ impl Listener for Watcher {
             }
             Notice::Compared { pod, node, comparison } => compared(pod, node, comparison),
             Notice::Waiting { counts, .. } => self.waiting(counts),
+            Notice::Held { nodes, pods, placing } => {
+                let (nodes, pods, assumed_pods) = (*nodes, *pods, *placing);
+                self.metrics.state.cache(CacheSize { nodes, pods, assumed_pods });
+            }
             Notice::Considering { count } => self.metrics.considerations.under_way(*count),
             Notice::Considered { took } => self.metrics.considerations.decided(*took),
             Notice::ConsiderationFailed { why } => {
