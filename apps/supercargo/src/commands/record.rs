@@ -32,7 +32,7 @@ Examples:
 It only reads. Environment variables, commands and arguments of containers, and the annotation in which kubectl keeps whole objects, are
 not saved; Secrets and ConfigMaps are not read. Names, labels, other annotations and the configuration of devices are saved.";
 
-/// How long reading everything that is there may take if somebody waits for the end.
+/// How long the first read of all objects may take if `--duration` is set.
 const SYNC_WITHIN: Duration = Duration::from_secs(120);
 
 /// How long writes may take once it is to stop: there are none.
