@@ -11,7 +11,7 @@
 const WORK_MAX: u64 = 500_000_000;
 
 /// What is done for one pod or gang while others wait.
-const SLICE: u64 = 1_500_000;
+const SLICE: u64 = 3_000_000;
 
 /// How much a node gets at the least when several share what there is.
 const SHARE_MIN: u64 = 2_000_000;
