@@ -136,7 +136,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
 }
 
 fn is_decided(told: &str) -> bool {
-    !told.contains("reached its limit")
+    !told.contains("search limit")
 }
 
 fn cluster(case: Case) -> Engine {

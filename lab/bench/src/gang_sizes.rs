@@ -123,7 +123,7 @@ fn turn(mut engine: Engine) -> (Option<usize>, String, f64) {
     });
     let told = told.unwrap_or_default();
     let seated = effects.iter().filter(is_seat).count();
-    ((!told.contains("reached its limit")).then_some(seated), told, ms)
+    ((!told.contains("search limit")).then_some(seated), told, ms)
 }
 
 /// An engine that knows nodes, and a gang whose members need so much each.

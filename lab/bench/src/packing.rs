@@ -388,7 +388,7 @@ fn turn(instance: &Instance, steps: u64) -> Outcome {
     });
     let told = told.unwrap_or_default();
     let seated = effects.iter().filter(is_seat).count();
-    Outcome { seated: (!told.contains("reached its limit")).then_some(seated), told, ms, work }
+    Outcome { seated: (!told.contains("search limit")).then_some(seated), told, ms, work }
 }
 
 impl Packing {

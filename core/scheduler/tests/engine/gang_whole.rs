@@ -212,7 +212,7 @@ impl Tally {
         let seats = seats(&world, instance);
         let seated = seats.iter().filter(|seat| seat.is_some()).count();
         let is_possible = instance.is_possible();
-        if world.told.iter().any(|line| line.contains("reached its limit")) {
+        if world.told.iter().any(|line| line.contains("search limit")) {
             self.open += 1;
             return;
         }

@@ -103,7 +103,7 @@ fn a_gang_beside_a_shared_pool_of_its_own_driver_is_decided_in_time() {
         if members > 97 {
             let told = world.told.iter().find(|line| line.starts_with("m0: pod group is unschedulable"));
             let told = told.expect("it is said why");
-            assert!(!told.contains("reached its limit"), "{told}");
+            assert!(!told.contains("search limit"), "{told}");
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::tree_judge::Seats;
 use crate::world::{World, claim, gpu_class, gpus, pod};
 
 /// What is said if not everything was tried.
-const LIMIT: &str = "reached its limit";
+const LIMIT: &str = "search limit";
 
 /// How many trees of a sort are compared, as one of so many.
 const fn seeds(share: u64) -> std::ops::Range<u64> {
