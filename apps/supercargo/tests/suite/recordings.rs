@@ -95,6 +95,14 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+/// What was asked for, if it was answered.
+fn done<K>(answer: Answer<K>) -> Option<K> {
+    match answer {
+        Answer::Done(found) => Some(found),
+        _ => None,
+    }
+}
+
 async fn make<K: Object>(connection: &Connection, plural: &'static str, namespace: &str, object: Value) {
     let object = K::read_value(&object).expect("an object of the kind");
     let resource = Resource::<K>::named(plural).within(namespace);
@@ -134,7 +142,7 @@ async fn await_decision(connection: &Connection, name: &str, is_placed: bool) {
     let pods = Resource::<Pod>::named("pods").within("default");
     let began = Instant::now();
     loop {
-        let Answer::Done(pod) = connection.get(&pods, name).await else { panic!("the pod can be read") };
+        let pod = done(connection.get(&pods, name).await).expect("the pod can be read");
         let is_told = pod.status.conditions.iter().any(|one| one.type_ == "PodScheduled");
         if if is_placed { !pod.spec.node_name.is_empty() } else { is_told } {
             return;
@@ -170,8 +178,8 @@ fn lines(path: &str) -> Vec<String> {
 /// What is said of a recording, and the exit code.
 fn replayed(path: &str) -> (Value, Option<i32>) {
     let output = run(&["replay", path, "-o", "json"]);
-    let told = serde_json::from_slice(&output.stdout);
-    (told.unwrap_or_else(|_| panic!("{}", text(&output.stderr))), output.status.code())
+    assert!(!output.stdout.is_empty(), "{}", text(&output.stderr));
+    (serde_json::from_slice(&output.stdout).expect("the answer is JSON"), output.status.code())
 }
 
 #[tokio::test]
@@ -281,7 +289,7 @@ async fn a_cluster_is_saved_by_looking_at_it() {
     assert_eq!(saved.status.code(), Some(0), "{}", text(&saved.stderr));
     assert_eq!(text(&saved.stdout), format!("recorded in {file}\n"));
     let pods = Resource::<Pod>::named("pods").within("default");
-    let Answer::Done(pod) = connection.get(&pods, "small").await else { panic!("the pod can be read") };
+    let pod = done(connection.get(&pods, "small").await).expect("the pod can be read");
     assert!(pod.spec.node_name.is_empty() && pod.status.conditions.is_empty(), "nothing was written");
     let explained = text(&run(&["explain", "small", "--state", &file]).stdout);
     assert!(explained.contains("node-1"), "{explained}");
