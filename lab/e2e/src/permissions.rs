@@ -91,12 +91,12 @@ impl Asked {
     fn read(method: &str, path: &str) -> Option<Self> {
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
         let mut parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
-        let group = match parts.first()? {
-            &"api" => {
+        let group = match *parts.first()? {
+            "api" => {
                 parts.drain(..parts.len().min(2));
                 ""
             }
-            &"apis" if parts.len() >= 3 => {
+            "apis" if parts.len() >= 3 => {
                 let group = parts[1];
                 parts.drain(..3);
                 group

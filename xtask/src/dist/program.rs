@@ -33,7 +33,10 @@ impl Program {
         };
         let bytes = read(&path)?;
         let asked = answer(&path, &["--version"])?;
-        let version = asked.split_whitespace().last().unwrap_or_default().to_owned();
+        let version = asked.trim().strip_prefix("supercargo ").map(str::to_owned);
+        let version = version.ok_or_else(|| {
+            DistError::Command(format!("{} is not supercargo: {}", path.display(), asked.trim()))
+        })?;
         let given = env::var("SOURCE_DATE_EPOCH").ok().or_else(|| git(&["log", "-1", "--format=%ct"]));
         let time = given.and_then(|text| text.trim().parse().ok()).unwrap_or(0);
         Ok(Self { bytes, version, commit, time, path })

@@ -103,7 +103,7 @@ fn component(package: &Value, checksums: &BTreeMap<(String, String), String>, re
 }
 
 /// What a package needs to run or to be built, but not for its tests.
-fn needs<'a>(node: &'a Value) -> impl Iterator<Item = &'a str> {
+fn needs(node: &Value) -> impl Iterator<Item = &str> {
     let needed = |one: &&Value| items(&one["dep_kinds"]).any(|kind| kind["kind"] != "dev");
     items(&node["deps"]).filter(needed).map(|one| text(&one["pkg"]))
 }

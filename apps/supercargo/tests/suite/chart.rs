@@ -19,12 +19,12 @@ fn deploy() -> PathBuf {
 }
 
 fn text(path: &str) -> String {
-    fs::read_to_string(deploy().join(path)).unwrap_or_else(|error| panic!("deploy/{path}: {error}"))
+    fs::read_to_string(deploy().join(path)).unwrap_or_else(|error| unreachable!("deploy/{path}: {error}"))
 }
 
 fn documents(path: &str) -> Vec<Value> {
     let documents = serde_saphyr::from_multiple(&text(path));
-    let documents: Vec<Value> = documents.unwrap_or_else(|error| panic!("deploy/{path}: {error}"));
+    let documents: Vec<Value> = documents.unwrap_or_else(|error| unreachable!("deploy/{path}: {error}"));
     documents.into_iter().filter(|document| !document.is_null()).collect()
 }
 
