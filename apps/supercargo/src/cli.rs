@@ -15,6 +15,7 @@ use crate::commands::fabric::FabricController;
 use crate::commands::fabric_emulator::FabricEmulator;
 use crate::commands::features::Features;
 use crate::commands::node::Node;
+use crate::commands::plan::Plan;
 use crate::commands::scheduler::Scheduler;
 use crate::commands::simulate::Simulate;
 use crate::commands::topology::Topology;
@@ -34,6 +35,7 @@ Examples:
   supercargo fabric         attaches devices of a composable fabric to nodes, as claims are given them
   supercargo fabric-emulator   such a fabric, to try it with
   supercargo explain POD    why a pod waits, and what would help
+  supercargo plan -f FILE   whether pods would fit, and what would have to change for them
   supercargo devices        every device, and which claims and pods hold it
   supercargo topology       racks, nodes, devices and what is free, as a table, a tree or a picture
   supercargo features       what can be turned on and off
@@ -63,6 +65,7 @@ pub(crate) enum Command {
     Features(Features),
     Simulate(Simulate),
     Explain(Explain),
+    Plan(Box<Plan>),
     Devices(Devices),
     Topology(Topology),
 }

@@ -12,6 +12,7 @@ pub(crate) mod fabric;
 pub(crate) mod fabric_emulator;
 pub(crate) mod features;
 pub(crate) mod node;
+pub(crate) mod plan;
 pub(crate) mod scheduler;
 pub(crate) mod simulate;
 pub(crate) mod topology;
@@ -35,6 +36,7 @@ pub(crate) fn run(command: &Command, out: &mut dyn Write) -> Result<ExitCode, Fa
         Command::FabricEmulator(emulator) => emulator.run(out),
         Command::Features(features) => features.run(out),
         Command::Node(node) => node.run(out),
+        Command::Plan(plan) => return plan.run(out, &mut io::stderr()),
         Command::Scheduler(scheduler) => scheduler.run(out),
         Command::Simulate(simulate) => return simulate.run(out, &mut io::stderr()),
         Command::Topology(topology) => topology.run(out, &mut io::stderr()),

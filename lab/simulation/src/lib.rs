@@ -7,6 +7,7 @@ mod displaced;
 mod jobs;
 mod kept;
 mod life;
+mod made;
 mod manifest;
 mod merged_keys;
 mod needed;
@@ -17,6 +18,7 @@ mod simulation;
 mod templates;
 mod volumes;
 
+pub use made::{Made, make};
 pub use manifest::{BadInput, Manifest, Place, read};
 pub use needed::needed_gates;
 pub use observation::Observation;

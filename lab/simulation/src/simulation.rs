@@ -161,7 +161,7 @@ pub(crate) struct Simulation {
 }
 
 impl Simulation {
-    fn new(rules: &Rules<'_>) -> Simulation {
+    pub(crate) fn new(rules: &Rules<'_>) -> Simulation {
         let (admission, gates) = (rules.admission, rules.scheduler_gates);
         let defaults = SchedulerSettings::defaults(gates);
         let settings = scheduling::settings(rules.scheduler.unwrap_or(&defaults), gates);
@@ -189,7 +189,7 @@ impl Simulation {
     }
 
     /// Stores all objects. What others look at comes first; a namespace that somebody only names is there too.
-    fn take_in(&mut self, manifests: Vec<Manifest>) -> Result<(), BadInput> {
+    pub(crate) fn take_in(&mut self, manifests: Vec<Manifest>) -> Result<(), BadInput> {
         let mut given = BTreeSet::new();
         let mut named = BTreeSet::from(["default".to_owned()]);
         for manifest in &manifests {
@@ -457,10 +457,15 @@ impl Simulation {
         look(&seen)
     }
 
-    fn ending(self) -> Ending {
+    /// Kinds that are there and that the engine knows nothing of yet.
+    pub(crate) fn unheeded(&self) -> BTreeSet<String> {
         // Our own workloads are heeded; those of Kubernetes are not yet.
         let kinds = self.shelf.keys().filter(|key| !key.is::<OwnWorkload>()).map(|key| &key.kind);
-        let unheeded = kinds.filter(|kind| UNHEEDED.contains(&kind.as_str())).cloned().collect();
+        kinds.filter(|kind| UNHEEDED.contains(&kind.as_str())).cloned().collect()
+    }
+
+    fn ending(self) -> Ending {
+        let unheeded = self.unheeded();
         let (outcome, troubles) = (self.outcome(), self.troubles_of_jobs());
         Ending { outcome, writes: self.writes, objects: self.shelf.into_objects(), unheeded, troubles }
     }

@@ -8,5 +8,6 @@ mod explain;
 mod fabric;
 mod kubeconfig;
 mod outages;
+mod plan;
 mod simulate;
 mod up;
