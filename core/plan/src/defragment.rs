@@ -99,7 +99,7 @@ pub fn defragment(question: Question, goal: Goal, moves_max: usize) -> Result<De
     let mut trials =
         Trials { base: rehearsal.snapshot(), left: TRIALS_MAX, work_left: rehearsal.work_left() };
     let found = match target {
-        Target::Pods(arrivals) => Search::new(&mut trials, arrivals, &stays).run(moves_max),
+        Target::Pods(arrivals) => Search::new(&mut trials, &arrivals, &stays).run(moves_max),
         Target::Partitions(wanted) => free_partition(&mut trials, wanted, &stays, moves_max),
     };
     let Found { moves, pods, partition, extent } = found;

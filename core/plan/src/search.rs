@@ -31,7 +31,7 @@ pub(crate) struct Search<'t> {
 type Candidate = (usize, BTreeSet<PodUid>, BTreeSet<PodUid>);
 
 impl<'t> Search<'t> {
-    pub fn new(trials: &'t mut Trials, arrivals: Vec<Change>, stays: &BTreeSet<PodId>) -> Search<'t> {
+    pub fn new(trials: &'t mut Trials, arrivals: &[Change], stays: &BTreeSet<PodId>) -> Search<'t> {
         let movable = trials.movable(stays);
         let mut flat = Rehearsal::of(trials.base.clone(), u64::MAX);
         let pods: Vec<Arc<Pod>> = flat.facts().nodes.pods().cloned().collect();
@@ -40,7 +40,7 @@ impl<'t> Search<'t> {
             with_priority(&mut flat, &pod, priority);
         }
         let flat = flat.snapshot();
-        let (calm, urgent) = (all_with(&arrivals, None), all_with(&arrivals, Some(i32::MAX)));
+        let (calm, urgent) = (all_with(arrivals, None), all_with(arrivals, Some(i32::MAX)));
         Search { trials, calm, urgent, movable, flat }
     }
 
@@ -126,7 +126,7 @@ impl<'t> Search<'t> {
         });
         let moved = moved.flatten()?;
         let may_move = moved.iter().all(|uid| self.movable.contains(uid) && !kept.contains(uid));
-        (may_move && !moved.is_empty()).then(|| (moved.len(), moved, kept))
+        (may_move && !moved.is_empty()).then_some((moved.len(), moved, kept))
     }
 
     /// Tries whether some pods could move so that there is a place for the others.
