@@ -18,7 +18,7 @@ use model::identity::{NodeName, PodUid};
 use model::pod::{ClaimSource, Pod, PodClaim, PodId, Shape};
 
 use crate::alter::{NoSuchThing, add_node};
-use crate::plan::{Prepared, Question, prepare, tell_all};
+use crate::plan::{PlanQuestion, Prepared, prepare, tell_all};
 use crate::rehearsal::Rehearsal;
 use crate::usage::{LikeNodes, like_nodes};
 
@@ -104,7 +104,7 @@ pub struct OneMoreNode {
 ///
 /// # Errors
 /// There is not one such pod, it belongs to a group, or something that is to be otherwise is not there.
-pub fn capacity(question: Question) -> Result<Capacity, NoCapacity> {
+pub fn capacity(question: PlanQuestion) -> Result<Capacity, NoCapacity> {
     let Prepared { mut rehearsal, arrivals, notes, .. } = prepare(question).map_err(NoCapacity::Missing)?;
     let is_pod = |change: &Change| matches!(change, Change::PodApplied(_));
     let (pods, others): (Vec<Change>, Vec<Change>) = arrivals.into_iter().partition(is_pod);

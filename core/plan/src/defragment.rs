@@ -20,7 +20,7 @@ use model::pod::{Pod, PodId};
 
 use crate::alter::{NoSuchThing, is_tied};
 use crate::partitions::{WantedPartition, free_partition, largest_partitions};
-use crate::plan::{PlannedPod, Prepared, Question, prepare, tell_all};
+use crate::plan::{PlanQuestion, PlannedPod, Prepared, prepare, tell_all};
 use crate::rehearsal::Rehearsal;
 use crate::search::Search;
 
@@ -81,7 +81,7 @@ pub struct Defragmentation {
 ///
 /// # Errors
 /// There is nothing to find a place for, or something that is to be otherwise is not there.
-pub fn defragment(question: Question, goal: Goal, moves_max: usize) -> Result<Defragmentation, NoMoves> {
+pub fn defragment(question: PlanQuestion, goal: Goal, moves_max: usize) -> Result<Defragmentation, NoMoves> {
     let stays = question.stays.clone();
     let Prepared { mut rehearsal, arrivals, notes, .. } = prepare(question).map_err(NoMoves::Missing)?;
     let left_out = rehearsal.waiting().count();

@@ -18,7 +18,7 @@ use crate::usage::{ClusterUsage, usage};
 
 /// What is asked.
 #[derive(Clone, Debug)]
-pub struct Question {
+pub struct PlanQuestion {
     /// What is known of the cluster.
     pub snapshot: Snapshot,
     /// Objects that are yet to be made, in the order in which they are.
@@ -81,7 +81,7 @@ pub enum Standing {
 
 /// What would happen.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Plan {
+pub struct PodPlan {
     /// The pods that are asked about, in order: those of the manifests, and those of drained nodes.
     pub pods: Vec<PlannedPod>,
     /// Pods that waited in the cluster before, and would get a node too.
@@ -98,7 +98,7 @@ pub struct Plan {
     pub extent: Extent,
 }
 
-impl Plan {
+impl PodPlan {
     /// How many of the pods would have a node.
     #[must_use]
     pub fn placed(&self) -> usize {
@@ -124,7 +124,7 @@ impl PlannedPod {
 ///
 /// # Errors
 /// Something that is to be otherwise is not there.
-pub fn plan(question: Question) -> Result<Plan, NoSuchThing> {
+pub fn plan(question: PlanQuestion) -> Result<PodPlan, NoSuchThing> {
     let before = usage(&question.snapshot.facts);
     let Prepared { mut rehearsal, arrivals, moved, notes, waiting } = prepare(question)?;
     let mut extent = Extent::Whole;
@@ -140,7 +140,7 @@ pub fn plan(question: Question) -> Result<Plan, NoSuchThing> {
     let others = waiting.iter().filter(got_one).map(|pod| stand(pod, Origin::Waiting, None)).collect();
     let preempted = std::mem::take(&mut rehearsal.preempted);
     let after = usage(rehearsal.facts());
-    Ok(Plan { pods, others, preempted, before, after, notes, extent })
+    Ok(PodPlan { pods, others, preempted, before, after, notes, extent })
 }
 
 /// A cluster that is as it is wanted, with what is yet to be made.
@@ -155,8 +155,9 @@ pub(crate) struct Prepared {
 }
 
 /// Makes the cluster as it is wanted. Pods that are there already and are among what is to be made go first.
-pub(crate) fn prepare(question: Question) -> Result<Prepared, NoSuchThing> {
-    let Question { snapshot, mut arrivals, alterations, namespace, priorities, stays, work_max } = question;
+pub(crate) fn prepare(question: PlanQuestion) -> Result<Prepared, NoSuchThing> {
+    let PlanQuestion { snapshot, mut arrivals, alterations, namespace, priorities, stays, work_max } =
+        question;
     let known = snapshot.facts.clone();
     let mut rehearsal = Rehearsal::of(snapshot, work_max);
     let mut notes = replace_known(&mut rehearsal, &mut arrivals);

@@ -12,7 +12,7 @@ use model::node::Node;
 
 /// How much of something is in use, and how much there is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Part {
+pub struct InUse {
     /// In use.
     pub used: i64,
     /// All of it.
@@ -23,17 +23,17 @@ pub struct Part {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Usage {
     /// Pods.
-    pub pods: Part,
+    pub pods: InUse,
     /// Processor, in thousandths.
-    pub cpu_milli: Part,
+    pub cpu_milli: InUse,
     /// Memory, in bytes.
-    pub memory: Part,
+    pub memory: InUse,
     /// Devices of a node's own, by driver. Partitions of one device count each.
-    pub devices: BTreeMap<Arc<str>, Part>,
+    pub devices: BTreeMap<Arc<str>, InUse>,
 }
 
-impl Part {
-    fn add(&mut self, other: Part) {
+impl InUse {
+    fn add(&mut self, other: InUse) {
         self.used = self.used.saturating_add(other.used);
         self.all = self.all.saturating_add(other.all);
     }
@@ -57,7 +57,7 @@ pub struct ClusterUsage {
     /// By node.
     pub nodes: BTreeMap<NodeName, Usage>,
     /// Devices that several nodes reach, by driver.
-    pub shared: BTreeMap<Arc<str>, Part>,
+    pub shared: BTreeMap<Arc<str>, InUse>,
 }
 
 /// What is in use of each node.
@@ -66,7 +66,7 @@ pub fn usage(facts: &Facts) -> ClusterUsage {
     let mut found = ClusterUsage::default();
     for (_, state) in facts.nodes.iter() {
         let Some(node) = &state.node else { continue };
-        let part = |used: i64, all: i64| Part { used, all };
+        let part = |used: i64, all: i64| InUse { used, all };
         let usage = Usage {
             pods: part(i64::try_from(state.pods.len()).unwrap_or(i64::MAX), node.pods_max),
             cpu_milli: part(state.used.cpu_milli, node.allocatable.cpu_milli),
@@ -102,7 +102,7 @@ pub fn usage(facts: &Facts) -> ClusterUsage {
 
 impl ClusterUsage {
     /// The devices of a pool's driver, where they are.
-    fn part(&mut self, facts: &Facts, pool: &PoolId) -> &mut Part {
+    fn part(&mut self, facts: &Facts, pool: &PoolId) -> &mut InUse {
         let node = match facts.slices.node_of(pool) {
             PoolReach::Node(node) => self.nodes.get_mut(node),
             PoolReach::Nowhere | PoolReach::Several => None,

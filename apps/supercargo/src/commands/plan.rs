@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand, ValueEnum};
 use gates::Gate;
-use plan::{Alteration, NoSuchThing, Question, WORK_MAX, plan};
+use plan::{Alteration, NoSuchThing, PlanQuestion, WORK_MAX, plan};
 use serde_json::{Value, json};
 use simulation::{Manifest, make, namespace_of, needed_gates};
 
@@ -120,7 +120,7 @@ impl Plan {
 
 impl Input {
     /// The question to the scheduler. What is left out is told to `complaints`.
-    fn question(&self, complaints: &mut dyn Write) -> Result<Question, Failure> {
+    fn question(&self, complaints: &mut dyn Write) -> Result<PlanQuestion, Failure> {
         let manifests = self.manifests()?;
         let features = self.with.iter().filter_map(|one| match one {
             Alteration::Gate(setting) => Some(setting.clone()),
@@ -147,7 +147,7 @@ impl Input {
                 hint: "a plan is about pods: add a Pod, or a Job whose pods are made".to_owned(),
             });
         }
-        Ok(Question {
+        Ok(PlanQuestion {
             snapshot: state.snapshot(),
             arrivals: made.changes,
             alterations: self.with.clone(),

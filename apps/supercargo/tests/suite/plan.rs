@@ -34,8 +34,8 @@ fn text(bytes: &[u8]) -> String {
 /// A plan on the example, with a manifest on stdin, and its exit code.
 fn planned(arguments: &[&str], stdin: &str) -> (Value, i32) {
     let output = supercargo(&[&["plan"], arguments, &["--state", STATE, "-o", "json"]].concat(), stdin);
-    let document =
-        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output.stderr)));
+    assert!(!output.stdout.is_empty(), "{}", text(&output.stderr));
+    let document = serde_json::from_slice(&output.stdout).expect("the answer is JSON");
     (document, output.status.code().expect("it ends by itself"))
 }
 
@@ -55,8 +55,7 @@ fn nodes(plan: &Value) -> BTreeMap<String, Value> {
 /// So many pods with a GPU each.
 fn workers(count: usize) -> String {
     let manifest = fs::read_to_string(root().join(ONE)).expect("the example can be read");
-    let documents: Vec<&str> = manifest.split("---\n").collect();
-    let [template, pod] = documents[..] else { panic!("a template and a pod") };
+    let (template, pod) = manifest.split_once("---\n").expect("a template and a pod");
     let pods = (0..count).map(|number| pod.replace("{name: worker}", &format!("{{name: worker-{number}}}")));
     [template.to_owned()].into_iter().chain(pods).collect::<Vec<_>>().join("---\n")
 }

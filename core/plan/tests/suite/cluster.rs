@@ -16,7 +16,7 @@ use model::device::{Device, DeviceId, PoolId, Reach, Slice};
 use model::node::{Node, NodeSelector};
 use model::pod::{ClaimSource, Pod, PodClaim, PodId, Resources, Shape};
 use model::timestamp::Timestamp;
-use plan::{Question, WORK_MAX};
+use plan::{PlanQuestion, WORK_MAX};
 use scheduler::engine::{Engine, Input};
 use selector::SliceRevision;
 
@@ -74,7 +74,7 @@ pub fn cluster(nodes: usize, devices: usize, free: impl Fn(usize, usize) -> bool
 }
 
 /// What is asked about so many new pods, each with so many devices.
-pub fn question(snapshot: Snapshot, pods: usize, devices: i64) -> Question {
+pub fn question(snapshot: Snapshot, pods: usize, devices: i64) -> PlanQuestion {
     let arrivals = (0..pods).flat_map(|number| {
         let name = format!("new-{number}");
         let pod = pod_of(&name);
@@ -82,7 +82,7 @@ pub fn question(snapshot: Snapshot, pods: usize, devices: i64) -> Question {
         state.owner = Some((&pod.uid).into());
         [Change::ClaimApplied(Box::new(state)), Change::PodApplied(Arc::new(pod))]
     });
-    Question {
+    PlanQuestion {
         snapshot,
         arrivals: arrivals.collect(),
         alterations: Vec::new(),

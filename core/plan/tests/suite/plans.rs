@@ -49,7 +49,7 @@ fn alterations_combine_whatever_their_order() {
     let with = |alterations: &[&str]| {
         let alterations = alterations.iter().map(|text| Alteration::parse(text).expect("it is good"));
         let alterations = alterations.collect();
-        plan(plan::Question { alterations, ..question(cluster(4, 2, |_, _| false), 4, 1) })
+        plan(plan::PlanQuestion { alterations, ..question(cluster(4, 2, |_, _| false), 4, 1) })
             .expect("nothing is missing")
     };
     assert_eq!(with(&[]).placed(), 0);
@@ -86,7 +86,7 @@ fn moves_make_a_place_as_long_as_there_is_one_elsewhere() {
 
 #[test]
 fn a_bound_is_told() {
-    let bounded = plan(plan::Question { work_max: 1, ..question(cluster(4, 2, |_, _| true), 300, 1) });
+    let bounded = plan(plan::PlanQuestion { work_max: 1, ..question(cluster(4, 2, |_, _| true), 300, 1) });
     assert_eq!(bounded.expect("nothing is missing").extent, Extent::Bounded);
 }
 
@@ -112,7 +112,8 @@ fn large_cluster_and_plan() {
 #[ignore = "for measuring, in release"]
 fn large_cluster_and_drain() {
     let alterations = vec![Alteration::parse("drain=node-7").expect("it is good")];
-    let told = plan(plan::Question { alterations, ..question(large(), 10, 1) }).expect("nothing is missing");
+    let told =
+        plan(plan::PlanQuestion { alterations, ..question(large(), 10, 1) }).expect("nothing is missing");
     assert_eq!((told.pods.len(), told.placed(), told.extent), (18, 18, Extent::Whole));
 }
 

@@ -1,12 +1,12 @@
 //! Plans for programs. Names of fields stay as they are; new ones may come.
 
-use plan::{ClusterUsage, Extent, Origin, Part, Plan, PlannedPod, Standing, Usage};
+use plan::{ClusterUsage, Extent, InUse, Origin, PlannedPod, PodPlan, Standing, Usage};
 use serde_json::{Map, Value, json};
 
 use super::tables;
 
 /// A plan.
-pub(super) fn plan(plan: &Plan) -> Value {
+pub(super) fn plan(plan: &PodPlan) -> Value {
     let preempted = plan.preempted.iter().map(|one| {
         json!({ "namespace": *one.pod.namespace, "name": *one.pod.name, "node": *one.node, "for": one.by })
     });
@@ -77,13 +77,13 @@ fn usage(usage: &Usage) -> Value {
 }
 
 fn shared(before: &ClusterUsage, after: &ClusterUsage) -> Value {
-    let driver = |(driver, is): (&std::sync::Arc<str>, &Part)| {
+    let driver = |(driver, is): (&std::sync::Arc<str>, &InUse)| {
         let was = before.shared.get(driver).copied().unwrap_or_default();
         (driver.to_string(), json!({ "before": part(was), "after": part(*is) }))
     };
     after.shared.iter().map(driver).collect::<Map<_, _>>().into()
 }
 
-fn part(part: Part) -> Value {
+fn part(part: InUse) -> Value {
     json!({ "used": part.used, "all": part.all })
 }

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cluster::facts::Facts;
-use plan::{ClusterUsage, Extent, LikeNodes, Origin, Part, Plan, PlannedPod, Standing, Usage, like_nodes};
+use plan::{
+    ClusterUsage, Extent, InUse, LikeNodes, Origin, PlannedPod, PodPlan, Standing, Usage, like_nodes,
+};
 
 use crate::amounts::{cpu, memory};
 use crate::columns::{columns, row};
@@ -14,7 +16,7 @@ use crate::columns::{columns, row};
 const ROWS_MAX: usize = 20;
 
 /// A plan.
-pub(super) fn plan(plan: &Plan, facts: &Facts) -> String {
+pub(super) fn plan(plan: &PodPlan, facts: &Facts) -> String {
     let mut parts = vec![format!("{}\n", verdict(plan))];
     if !plan.pods.is_empty() {
         parts.push(columns(&pods(&plan.pods)));
@@ -37,7 +39,7 @@ pub(super) fn plan(plan: &Plan, facts: &Facts) -> String {
 }
 
 /// The first sentence of a plan.
-pub(super) fn verdict(plan: &Plan) -> String {
+pub(super) fn verdict(plan: &PodPlan) -> String {
     let (all, placed) = (plan.pods.len(), plan.placed());
     let mut sentence = match (all, placed) {
         (0, _) if plan.others.is_empty() => "No pod would be placed or moved".to_owned(),
@@ -170,7 +172,7 @@ fn usage(before: &ClusterUsage, after: &ClusterUsage, facts: &Facts) -> String {
 }
 
 /// What is in use before and after, and of how much.
-fn change(before: Part, after: Part, write: fn(i64) -> String) -> String {
+fn change(before: InUse, after: InUse, write: fn(i64) -> String) -> String {
     let (was, is) = (write(before.used), write(after.used));
     let used = if was == is { is } else { format!("{was} → {is}") };
     format!("{used} of {}", write(after.all))
