@@ -19,6 +19,7 @@ use crate::commands::fabric_emulator::FabricEmulator;
 use crate::commands::features::Features;
 use crate::commands::man::Manual;
 use crate::commands::node::Node;
+use crate::commands::plan::Plan;
 use crate::commands::record::Record;
 use crate::commands::replay::Replay;
 use crate::commands::scheduler::Scheduler;
@@ -42,6 +43,7 @@ Examples:
   supercargo fabric         attach devices of a composable fabric to nodes for allocated claims
   supercargo fabric-emulator   emulate a composable fabric
   supercargo explain POD    explain why a pod waits, and what would help
+  supercargo plan -f FILE   check whether pods would fit, and what would have to change for them
   supercargo devices        list devices with the claims and pods that use them
   supercargo topology       show racks, nodes, devices and free capacity, as a table, a tree or a picture
   supercargo record -o FILE    record what a scheduler sees of a cluster
@@ -76,6 +78,7 @@ pub(crate) enum Command {
     Features(Features),
     Simulate(Simulate),
     Explain(Explain),
+    Plan(Box<Plan>),
     Devices(Devices),
     Topology(Topology),
     Record(Box<Record>),
@@ -98,6 +101,7 @@ impl Command {
             | Self::Features(_)
             | Self::Simulate(_)
             | Self::Explain(_)
+            | Self::Plan(_)
             | Self::Devices(_)
             | Self::Topology(_)
             | Self::Record(_)

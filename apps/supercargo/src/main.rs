@@ -4,6 +4,7 @@
 //! command failed, 2 the command line was wrong, or a pod of `simulate` or `up` has no place. A reader that closes the
 //! pipe early has seen enough: that is no failure.
 
+mod amounts;
 mod cli;
 mod cluster;
 mod columns;

@@ -19,13 +19,15 @@ use cluster::facts::Facts;
 use config::SchedulerSettings;
 use decisions::considering::Snapshot;
 use decisions::settings::Settings;
-use gates::Gates;
+use gates::{Gate, Gates};
 use inventory::observed::{Namespaces, Observed};
 use model::claim::ClaimId;
 use model::claim_use::ClaimUse;
+use model::pod::PodId;
 use model::timestamp::Timestamp;
 use scheduler::engine::{Engine, Input};
 use scheduling::recording::UnreadableLine;
+use serde_json::Value;
 use simulation::Observation;
 
 use crate::commands::features::refusal;
@@ -70,9 +72,21 @@ pub(crate) struct Named {
     all_namespaces: bool,
 }
 
+/// Which objects of a cluster are wanted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Wanted {
+    /// Those that a scheduler follows.
+    ForDecisions,
+    /// Those that decide what a cluster makes of manifests as well.
+    ForManifests,
+}
+
 /// The state of a cluster.
 pub(crate) struct State {
     engine: Engine,
+    gates: Gates,
+    around: Vec<Value>,
+    of_nodes: BTreeSet<PodId>,
     uses: BTreeMap<ClaimId, ClaimUse>,
     claims: Namespaces,
     namespace: String,
@@ -91,13 +105,41 @@ impl Source {
     /// Reads the state. If the caller may not list all namespaces, this one is read as well. Objects that
     /// could not be read are reported to `complaints`.
     pub(crate) fn read(&self, namespace: Option<&str>, complaints: &mut dyn Write) -> Result<State, Failure> {
+        self.read_with(namespace, Wanted::ForDecisions, &[], BTreeSet::new(), complaints)
+    }
+
+    /// The same with what decides about manifests, with these features set too, such as `X=true`, and with those that manifests
+    /// use.
+    pub(crate) fn read_for_manifests(
+        &self,
+        namespace: Option<&str>,
+        features: &[String],
+        used: BTreeSet<Gate>,
+        complaints: &mut dyn Write,
+    ) -> Result<State, Failure> {
+        self.read_with(namespace, Wanted::ForManifests, features, used, complaints)
+    }
+
+    fn read_with(
+        &self,
+        namespace: Option<&str>,
+        wanted: Wanted,
+        features: &[String],
+        mut used: BTreeSet<Gate>,
+        complaints: &mut dyn Write,
+    ) -> Result<State, Failure> {
         if let Some(recording) = recorded::recording_of(&self.state)? {
-            return self.recorded(recording, complaints);
+            return self.recorded(recording, namespace, features, used, complaints);
         }
-        let gathered = if self.state.is_empty() { self.live(namespace, complaints)? } else { self.saved()? };
-        let Gathered { observation, claims, namespace } = gathered;
-        let Observation { changes, uses, gates: used, .. } = observation;
-        let (gates, _) = Gates::with_needed(&self.feature_gates, used).map_err(|error| refusal(&error))?;
+        let gathered =
+            if self.state.is_empty() { self.live(namespace, wanted, complaints)? } else { self.saved()? };
+        let Gathered { observation, claims, namespace: of_context } = gathered;
+        let namespace = namespace.unwrap_or(&of_context).to_owned();
+        let Observation { changes, uses, gates: of_objects, around, of_nodes, .. } = observation;
+        used.extend(of_objects);
+        let named = [self.feature_gates.clone()].into_iter().filter(|named| !named.is_empty());
+        let named: Vec<String> = named.chain(features.iter().cloned()).collect();
+        let (gates, _) = Gates::with_needed(&named.join(","), used).map_err(|error| refusal(&error))?;
         let settings = match &self.config {
             None => SchedulerSettings::defaults(gates),
             Some(file) => configuration::read(file, gates)?,
@@ -108,19 +150,38 @@ impl Source {
             // The engine learns and is never asked to decide, so nothing has to be done.
             drop(engine.handle(now, Input::Changed(change)));
         }
-        Ok(State { engine, uses, claims, namespace })
+        Ok(State { engine, gates, around, of_nodes, uses, claims, namespace })
+    }
+
+    /// Whether the state is read from stdin.
+    pub(crate) fn reads_stdin(&self) -> bool {
+        self.state.iter().any(|file| *file == *"-")
     }
 
     /// The state that a recording has of a moment, with the settings of the scheduler unless others are given.
-    fn recorded(&self, path: &Path, complaints: &mut dyn Write) -> Result<State, Failure> {
+    fn recorded(
+        &self,
+        path: &Path,
+        namespace: Option<&str>,
+        features: &[String],
+        used: BTreeSet<Gate>,
+        complaints: &mut dyn Write,
+    ) -> Result<State, Failure> {
         let moment = recorded::read(path, self.at, complaints)?;
         let recorded::RecordedMoment { observation, start, at } = moment;
-        let Observation { changes, uses, .. } = observation;
+        let Observation { changes, uses, around, of_nodes, .. } = observation;
         let unreadable = |error: UnreadableLine| recorded::failed(path, &error.to_string());
-        let gates = match &*self.feature_gates {
-            "" => start.features().map_err(unreadable)?,
-            given => given.parse().map_err(|error| refusal(&error))?,
-        };
+        let named: Vec<&str> = [&*self.feature_gates].into_iter().filter(|named| !named.is_empty()).collect();
+        let named = [named, features.iter().map(String::as_str).collect()].concat().join(",");
+        let (given, _) = Gates::with_needed(&named, used.clone()).map_err(|error| refusal(&error))?;
+        let mut gates = start.features().map_err(unreadable)?;
+        if !self.feature_gates.is_empty() {
+            gates = given;
+        }
+        let changed = features.iter().filter_map(|one| Gate::named(one.split_once('=')?.0));
+        for gate in changed.chain(used) {
+            gates = gates.with(gate, given.enabled(gate));
+        }
         let settings = match &self.config {
             None => start.settings().map_err(unreadable)?,
             Some(file) => scheduling::settings(&configuration::read(file, gates)?, gates),
@@ -129,7 +190,8 @@ impl Source {
         for change in changes {
             drop(engine.handle(at, Input::Changed(change)));
         }
-        Ok(State { engine, uses, claims: Namespaces::All, namespace: "default".to_owned() })
+        let namespace = namespace.unwrap_or("default").to_owned();
+        Ok(State { engine, gates, around, of_nodes, uses, claims: Namespaces::All, namespace })
     }
 
     fn saved(&self) -> Result<Gathered, Failure> {
@@ -149,13 +211,18 @@ impl Source {
         Ok(Gathered { observation, claims: Namespaces::All, namespace: "default".to_owned() })
     }
 
-    fn live(&self, namespace: Option<&str>, complaints: &mut dyn Write) -> Result<Gathered, Failure> {
+    fn live(
+        &self,
+        namespace: Option<&str>,
+        wanted: Wanted,
+        complaints: &mut dyn Write,
+    ) -> Result<Gathered, Failure> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
             let options = Options::default();
             let connection =
                 reach::connect_as_user(self.kubeconfig.as_deref(), self.context.as_deref(), &options).await?;
-            live::gather(&connection, namespace, complaints).await
+            live::gather(&connection, namespace, wanted, complaints).await
         })
     }
 }
@@ -174,6 +241,21 @@ impl State {
     /// What the scheduler would decide from.
     pub(crate) fn snapshot(&self) -> Snapshot {
         self.engine.snapshot()
+    }
+
+    /// The features of the cluster.
+    pub(crate) fn gates(&self) -> Gates {
+        self.gates
+    }
+
+    /// Objects that decide what the cluster makes of manifests.
+    pub(crate) fn around(&self) -> &[Value] {
+        &self.around
+    }
+
+    /// Pods that belong to their nodes, as those of DaemonSets do.
+    pub(crate) fn of_nodes(&self) -> &BTreeSet<PodId> {
+        &self.of_nodes
     }
 
     /// When a claim got its devices, if it says so.

@@ -24,3 +24,4 @@ pub mod touches;
 pub mod trial;
 pub mod users;
 pub mod volumes;
+pub mod what_if;

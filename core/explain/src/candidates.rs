@@ -8,6 +8,7 @@ use allocation::{Asker, NearestMiss};
 use cluster::facts::Facts;
 use cluster::ledger::Holder;
 use cluster::nodes::NodeState;
+use cluster::what_if;
 use decisions::gang::GangRefusal;
 use decisions::node_refusal::NodeRefusal;
 use decisions::pod::Nearest;
@@ -22,7 +23,7 @@ use crate::audience::Shown;
 use crate::case::Case;
 use crate::conflict::{Conflict, of_miss, of_rule};
 use crate::constraint::{Constraint, Entry};
-use crate::edit::{Edit, name_like};
+use crate::edit::Edit;
 use crate::nodes::{distance, reasons, share_of, users};
 
 /// On how many nodes it is looked for what may help.
@@ -65,7 +66,7 @@ pub(crate) fn singles(case: &Case, known: &Known<'_>) -> Vec<Candidate> {
     // A pod that is on its node goes to no other.
     let is_bound = case.pod().is_some_and(|pod| pod.node.is_some());
     for like in kinds(case, known).into_iter().filter(|_| !is_bound) {
-        let place = name_like(case, &like);
+        let place = what_if::free_name(&case.snapshot.facts, &like);
         found.push((Edit::AddNode { like }, Some(place)));
     }
     found.extend(droppable(known).map(|edit| (edit, None)));

@@ -1,28 +1,24 @@
 //! Changes to a cluster, or to what is asked for, that can be tried on a case.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cluster::claims::ClaimState;
-use cluster::published::Published;
+use cluster::what_if;
 use decisions::considering::SchedulingQuestion;
 use decisions::node_refusal::ResourceName;
 use decisions::underway::Underway;
 use model::claim::{Amount, ClaimId, Wish};
 use model::code::Code;
 use model::codes;
-use model::device::{Device, DeviceId, Reach, Slice};
+use model::device::DeviceId;
 use model::group::GroupId;
 use model::identity::NodeName;
 use model::node::NodeTaint;
-use model::pod::{Pod, PodId, Resources, Shape};
+use model::pod::{PodId, Resources, Shape};
 
 use crate::audience::{Audience, Shown};
 use crate::case::Case;
 use crate::constraint::{Constraint, Entry};
-
-/// The label that tells nodes apart.
-const HOSTNAME: &str = "kubernetes.io/hostname";
 
 /// A change that may help.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -190,12 +186,18 @@ impl Case {
     }
 
     fn free_claim(&mut self, id: &ClaimId) {
+        let Some(known) = self.snapshot.facts.claims.get(id) else { return };
+        self.put_claim(what_if::without_devices(known));
+    }
+
+    /// Takes note of a claim as it is after a change.
+    fn put_claim(&mut self, state: ClaimState) {
         let facts = &mut self.snapshot.facts;
-        let Some(known) = facts.claims.get(id) else { return };
-        let state = ClaimState { allocation: None, reserved_for: Vec::new(), ..ClaimState::clone(known) };
-        let uid = state.uid.clone();
-        facts.touch_claim(id);
-        facts.claims.undecide(id, &uid);
+        if state.allocation.is_none() && state.reserved_for.is_empty() {
+            let (id, uid) = (state.wish.id.clone(), state.uid.clone());
+            facts.touch_claim(&id);
+            facts.claims.undecide(&id, &uid);
+        }
         facts.claims.apply(state);
     }
 
@@ -209,17 +211,9 @@ impl Case {
         underway.ties.remove(&pod.uid);
         underway.reserved.values_mut().for_each(|users| users.retain(|user| *user != pod.uid));
         underway.reserving.values_mut().for_each(|users| users.retain(|user| user.uid != pod.uid));
-        for id in claims_of(&self.snapshot.facts, &pod) {
-            let facts = &self.snapshot.facts;
-            let Some(known) = facts.claims.get(&id) else { continue };
-            if facts.has_other_users(&id, &pod.uid) || self.snapshot.underway.is_being_reserved(&id, None) {
-                let mut state = ClaimState::clone(known);
-                state.reserved_for.retain(|user| !user.is(&pod.uid));
-                self.snapshot.facts.claims.apply(state);
-            } else {
-                self.free_claim(&id);
-            }
-        }
+        let is_being_reserved = |id: &ClaimId| self.snapshot.underway.is_being_reserved(id, None);
+        let after = what_if::claims_after(&self.snapshot.facts, &pod, &is_being_reserved);
+        after.into_iter().for_each(|state| self.put_claim(state));
         self.snapshot.facts.claims.forget_unmade(&pod.uid);
     }
 
@@ -237,72 +231,18 @@ impl Case {
 
     fn add_devices(&mut self, like: &DeviceId, count: usize) {
         let facts = &mut self.snapshot.facts;
-        let pool = like.pool_id();
-        let has_it = |published: &&Arc<Published>| {
-            published.slice.devices.iter().any(|device| device.name == like.device)
-        };
-        let found = facts.slices.of_pool(&pool).find(has_it).cloned();
-        let Some(published) = found else { return };
-        let mut slice = published.slice.clone();
-        let Some(device) = slice.devices.iter().find(|one| one.name == like.device).cloned() else { return };
-        // What is wrong with one is not wrong with another of its kind.
-        let fresh = |number: usize| Device {
-            name: format!("{}-new-{number}", like.device).into(),
-            taints: Vec::new(),
-            ..device.clone()
-        };
-        slice.devices.extend((0..count).map(fresh));
-        facts.apply_slice(renewed(&published, slice));
+        if let Some(published) = what_if::more_devices(facts, like, count) {
+            facts.apply_slice(published);
+        }
     }
 
     fn add_node(&mut self, like: &NodeName) {
-        let name = name_like(self, like);
         let facts = &mut self.snapshot.facts;
-        let known = facts.nodes.find(like).and_then(|at| facts.nodes.get(at).node.clone());
-        let Some(known) = known else { return };
-        let mut node = Arc::unwrap_or_clone(known);
-        node.name = name.clone();
-        if node.labels.contains_key(HOSTNAME) {
-            node.labels.insert(HOSTNAME.into(), (*name).into());
-        }
+        let name = what_if::free_name(facts, like);
+        let Some((node, slices)) = what_if::node_like(facts, like, &name) else { return };
         facts.apply_node(node);
-        let own: Vec<Arc<Published>> = facts.slices.of_node(like).cloned().collect();
-        let mut pools = BTreeMap::new();
-        for published in own {
-            let mut slice = published.slice.clone();
-            slice.reach = Reach::Node(name.clone());
-            slice.name = format!("{}-of-{name}", slice.name).into();
-            let of_pool = || -> Arc<str> { format!("{}-of-{name}", slice.pool.pool).into() };
-            slice.pool.pool = pools.entry(slice.pool.clone()).or_insert_with(of_pool).clone();
-            facts.apply_slice(renewed(&published, slice));
-        }
+        slices.into_iter().for_each(|published| facts.apply_slice(published));
     }
-}
-
-/// The claims of a pod, with that which was made for the resources that it asks for by name.
-pub(crate) fn claims_of(facts: &cluster::facts::Facts, pod: &Pod) -> Vec<ClaimId> {
-    pod.claim_ids().chain(facts.made_for(&pod.uid).cloned()).collect()
-}
-
-/// A slice with other content than the one that it is made of.
-fn renewed(published: &Published, slice: Slice) -> Arc<Published> {
-    let mut revision = published.revision;
-    // Names of slices tell their states apart where one is made of another; nothing else has odd high bits like these.
-    let names = slice.devices.last().into_iter().flat_map(|device| device.name.bytes());
-    let salt =
-        slice.name.bytes().chain(names).fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
-            (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-    revision.slice ^= salt;
-    revision.revision = revision.revision.wrapping_add(slice.devices.len() as u64) | 1 << 63;
-    Arc::new(Published::new(slice, revision))
-}
-
-/// The name of a node that is like another.
-pub(crate) fn name_like(case: &Case, like: &NodeName) -> NodeName {
-    let free = (1..).map(|number| NodeName::from(format!("{like}-new-{number}")));
-    let mut free = free.filter(|name| case.snapshot.facts.nodes.find(name).is_none());
-    free.next().expect("there are more numbers than nodes")
 }
 
 fn lower(shape: &mut Shape, name: &ResourceName, to: i64) {

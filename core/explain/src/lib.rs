@@ -64,7 +64,7 @@ pub use self::constraint::{Constraint, Entry};
 pub use self::edit::Edit;
 pub use self::effort::{Effort, Extent};
 pub use self::group::{DomainRoom, GroupExplanation, RefusedGroup, explain_group};
-pub use self::nodes::{DeviceHolder, DeviceLack, HolderName, NearestNode, NodeGroup};
+pub use self::nodes::{DeviceHolder, DeviceLack, HolderName, NearestNode, NodeGroup, reasons};
 pub use self::placed::{NowPlaced, PlacedPod};
 pub use self::pod::{PodExplanation, explain_pod};
 pub use self::remedies::{LeadsTo, Remedies, Remedy};

@@ -128,7 +128,8 @@ pub(crate) fn groups(facts: &Facts, audience: &Audience, survey: &[Obstacles]) -
 }
 
 /// All reasons that remove a node.
-pub(crate) fn reasons(node: &Obstacles) -> Vec<Reason> {
+#[must_use]
+pub fn reasons(node: &Obstacles) -> Vec<Reason> {
     let mut reasons: Vec<Reason> = node.rules.iter().flat_map(NodeRefusal::reasons).collect();
     if let DeviceObstacle::Lacking { reason, .. } = &node.devices {
         reasons.push(Reason::Devices(reason.clone()));

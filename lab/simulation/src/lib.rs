@@ -9,6 +9,7 @@ mod intake;
 mod jobs;
 mod kept;
 mod life;
+mod made;
 mod manifest;
 mod merged_keys;
 mod needed;
@@ -21,6 +22,7 @@ mod volumes;
 mod workloads;
 
 pub use fields::check_fields;
+pub use made::{Made, make};
 pub use manifest::{BadInput, Excerpt, Manifest, Place, read};
 pub use needed::needed_gates;
 pub use observation::Observation;

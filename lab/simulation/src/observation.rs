@@ -11,6 +11,7 @@ use convert::{change, claim_id, claim_use};
 use gates::Gate;
 use model::claim::ClaimId;
 use model::claim_use::ClaimUse;
+use model::pod::PodId;
 use objects::Object;
 use objects::resource::claim::ResourceClaim;
 use serde_json::{Value, json};
@@ -18,6 +19,9 @@ use serde_json::{Value, json};
 use crate::manifest::{BadInput, Manifest};
 use crate::needed::gates_of;
 use crate::shelf::{kind_of, namespace_of};
+
+/// Kinds that decide what a cluster makes of manifests.
+const AROUND: [&str; 4] = ["DeviceClass", "Namespace", "PriorityClass", "ResourceClaimTemplate"];
 
 /// What was taken in.
 #[derive(Debug, Default)]
@@ -28,12 +32,16 @@ pub struct Observation {
     pub uses: BTreeMap<ClaimId, ClaimUse>,
     /// Features that the cluster must have.
     pub gates: BTreeSet<Gate>,
+    /// Objects that decide what a cluster makes of manifests: namespaces, priority classes, classes of devices, templates of claims.
+    pub around: Vec<Value>,
+    /// Pods that belong to their nodes: a DaemonSet makes them for the node, or the node itself.
+    pub of_nodes: BTreeSet<PodId>,
     /// How many objects were taken in.
     taken: u64,
 }
 
 impl Observation {
-    /// Takes an object in, and says whether it is of a kind that a scheduler follows.
+    /// Takes an object in, and says whether it is of a kind that matters here.
     ///
     /// # Errors
     /// The object is not what its kind says.
@@ -57,9 +65,17 @@ impl Observation {
         }
         // No two objects have the same number, whatever versions they came with.
         self.taken += 1;
+        if AROUND.contains(&stored.kind.as_str()) {
+            self.around.push(object.clone());
+        }
         let Some(change) = change::applied(&object, self.taken).map_err(|error| error.to_string())? else {
-            return Ok(false);
+            return Ok(AROUND.contains(&stored.kind.as_str()));
         };
+        if let Change::PodApplied(pod) = &change
+            && is_of_node(&object)
+        {
+            self.of_nodes.insert(pod.id.clone());
+        }
         if stored.kind == ResourceClaim::KIND {
             let claim = ResourceClaim::read_value(&object).map_err(|error| error.to_string())?;
             self.uses.insert(claim_id(&claim), claim_use(&claim));
@@ -77,12 +93,22 @@ impl Observation {
 
     /// Adds what a part took in, which was begun after the last that was joined.
     pub fn join(&mut self, part: Observation) {
-        let Observation { changes, mut uses, mut gates, taken } = part;
+        let Observation { changes, mut uses, mut gates, around, mut of_nodes, taken } = part;
         self.taken = self.taken.max(taken);
         self.changes.extend(changes);
         self.uses.append(&mut uses);
         self.gates.append(&mut gates);
+        self.around.extend(around);
+        self.of_nodes.append(&mut of_nodes);
     }
+}
+
+/// Whether a DaemonSet or its node made a pod, so that it goes with the node.
+fn is_of_node(pod: &Value) -> bool {
+    let mut owners = pod["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+    owners.any(|owner| {
+        owner["controller"] == true && matches!(owner["kind"].as_str(), Some("DaemonSet" | "Node"))
+    })
 }
 
 #[cfg(test)]

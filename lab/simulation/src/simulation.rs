@@ -2,7 +2,7 @@
 //!
 //! Invariant: the engine learns nothing but what an API server would tell it, and every write is answered.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use cluster::change::Change;
@@ -206,7 +206,7 @@ pub(crate) struct Simulation {
 }
 
 impl Simulation {
-    fn new(rules: &Rules<'_>) -> Simulation {
+    pub(crate) fn new(rules: &Rules<'_>) -> Simulation {
         let (admission, gates) = (rules.admission, rules.scheduler_gates);
         let defaults = SchedulerSettings::defaults(gates);
         let settings = scheduling::settings(rules.scheduler.unwrap_or(&defaults), gates);
@@ -450,10 +450,15 @@ impl Simulation {
         claims.map(|(_, claim)| (claim_id(&claim), claim_use(&claim))).collect()
     }
 
-    fn ending(self) -> (Engine, Ending) {
+    /// Kinds that are there and that the engine knows nothing of yet.
+    pub(crate) fn unheeded(&self) -> BTreeSet<String> {
         // Our own workloads are heeded; those of Kubernetes are not yet.
         let kinds = self.shelf.keys().filter(|key| !key.is::<OwnWorkload>()).map(|key| &key.kind);
-        let unheeded = kinds.filter(|kind| UNHEEDED.contains(&kind.as_str())).cloned().collect();
+        kinds.filter(|kind| UNHEEDED.contains(&kind.as_str())).cloned().collect()
+    }
+
+    fn ending(self) -> (Engine, Ending) {
+        let unheeded = self.unheeded();
         let (outcome, notes) = (self.outcome(), self.notes_of_workloads());
         let troubles = self.warnings.iter().cloned().chain(self.troubles_of_workloads()).collect();
         let (writes, objects) = (self.writes, self.shelf.into_objects());

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 use inventory::devices::inventory;
 use inventory::domains::{Domain, Tally, levels, root};
-use model::quantity::{Format as Notation, Quantity};
 
+use crate::amounts;
 use crate::columns::{columns, row};
 use crate::failure::{Failure, advice};
 use crate::state::{Named, Source};
@@ -147,12 +147,7 @@ fn title(domain: &Domain, path: &str) -> String {
 
 /// The free processors and memory of a domain, as people write them.
 fn free(domain: &Domain) -> (String, String) {
-    let cpu = Quantity::from_milli(domain.free.cpu_milli, Notation::DecimalSi).to_string();
-    // Less than a mebibyte is of no interest beside it.
-    let mebibyte = 1 << 20;
-    let bytes = domain.free.memory;
-    let bytes = if bytes > mebibyte { bytes / mebibyte * mebibyte } else { bytes };
-    (cpu, Quantity::new(bytes, Notation::BinarySi).to_string())
+    (amounts::cpu(domain.free.cpu_milli), amounts::memory(domain.free.memory))
 }
 
 /// The node with the most free devices, and how many.

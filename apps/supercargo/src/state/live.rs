@@ -14,7 +14,7 @@ use schema::{Scope, table};
 use serde_json::{Value, json};
 use simulation::{Manifest, Observation, Place};
 
-use super::Gathered;
+use super::{Gathered, Wanted};
 use crate::failure::Failure;
 
 /// How many objects come in one answer.
@@ -41,10 +41,47 @@ enum Listed {
 /// The kinds of which all objects are forbidden, by the namespaces in which they were read, with why the first of them is.
 type Gaps = BTreeMap<BTreeSet<String>, (Vec<&'static str>, String)>;
 
-/// Reads every kind that a scheduler follows. What cannot be read is reported to `complaints`.
+/// A kind that is listed.
+#[derive(Clone, Copy)]
+struct ListedKind {
+    kind: &'static str,
+    api_version: &'static str,
+    plural: &'static str,
+    fields: &'static str,
+    comes_and_goes: bool,
+}
+
+impl From<&FollowedKind> for ListedKind {
+    fn from(followed: &FollowedKind) -> ListedKind {
+        let FollowedKind { kind, api_version, plural, fields, comes_and_goes, .. } = *followed;
+        ListedKind { kind, api_version, plural, fields, comes_and_goes }
+    }
+}
+
+/// Kinds that no scheduler follows, and that decide what a cluster makes of manifests.
+const FOR_MANIFESTS: [ListedKind; 2] = [
+    ListedKind {
+        kind: "PriorityClass",
+        api_version: "scheduling.k8s.io/v1",
+        plural: "priorityclasses",
+        fields: "",
+        comes_and_goes: false,
+    },
+    ListedKind {
+        kind: "ResourceClaimTemplate",
+        api_version: "resource.k8s.io/v1",
+        plural: "resourceclaimtemplates",
+        fields: "",
+        comes_and_goes: false,
+    },
+];
+
+/// Reads every kind that a scheduler follows, and those that decide what becomes of manifests if that is wanted. What cannot be read
+/// is reported to `complaints`.
 pub(super) async fn gather(
     connection: &Connection,
     namespace: Option<&str>,
+    wanted: Wanted,
     complaints: &mut dyn Write,
 ) -> Result<Gathered, Failure> {
     let mut gatherer = Gatherer {
@@ -64,8 +101,9 @@ pub(super) async fn gather(
     }
     let (mut refused, mut is_any_read) = (Vec::<String>::new(), false);
     let mut gaps = Gaps::new();
-    for kind in &FOLLOWED {
-        match gatherer.read(kind).await? {
+    let for_manifests = FOR_MANIFESTS.iter().copied().filter(|_| wanted == Wanted::ForManifests);
+    for kind in FOLLOWED.iter().map(ListedKind::from).chain(for_manifests) {
+        match gatherer.read(&kind).await? {
             Reading::All => is_any_read = true,
             Reading::NotServed => {}
             Reading::Only(names, why) => {
@@ -105,7 +143,7 @@ struct Gatherer<'g> {
 
 impl Gatherer<'_> {
     /// Reads a kind, of all namespaces or of those that may be read.
-    async fn read(&mut self, kind: &FollowedKind) -> Result<Reading, Failure> {
+    async fn read(&mut self, kind: &ListedKind) -> Result<Reading, Failure> {
         let why = match self.list(kind, "").await? {
             Listed::Done(part) => {
                 if kind.kind == "Namespace" {
@@ -144,7 +182,7 @@ impl Gatherer<'_> {
     }
 
     /// Lists a kind in a namespace, or in all if that is empty.
-    async fn list(&mut self, kind: &FollowedKind, namespace: &str) -> Result<Listed, Failure> {
+    async fn list(&mut self, kind: &ListedKind, namespace: &str) -> Result<Listed, Failure> {
         let selectors = Selectors { fields: kind.fields.to_owned(), ..Selectors::default() };
         let (api_version, plural) = (kind.api_version, kind.plural);
         let mut wanted = ListRequest { api_version, plural, namespace, selectors, page_size: PAGE_SIZE };
@@ -163,7 +201,7 @@ impl Gatherer<'_> {
     /// All pages of a list; nothing if one came too late.
     async fn pages(
         &mut self,
-        kind: &FollowedKind,
+        kind: &ListedKind,
         wanted: &ListRequest<'_>,
     ) -> Result<Option<Listed>, Failure> {
         let mut part = self.observation.part();
@@ -196,7 +234,7 @@ impl Gatherer<'_> {
         }
     }
 
-    fn take(&mut self, part: &mut Observation, kind: &FollowedKind, mut item: Value) {
+    fn take(&mut self, part: &mut Observation, kind: &ListedKind, mut item: Value) {
         item["apiVersion"] = json!(kind.api_version);
         item["kind"] = json!(kind.kind);
         let name = item["metadata"]["name"].as_str().unwrap_or_default().to_owned();

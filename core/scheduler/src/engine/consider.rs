@@ -3,14 +3,19 @@
 //! Invariant: nothing rests on a verdict about an earlier moment. If anything happened since, it is acted on only as far as it holds now, and
 //! else the question is decided anew.
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use cluster::change::Change;
 use cluster::groups::Key;
 use decisions::considering::{Consideration, SchedulingQuestion, SchedulingVerdict, Situation, Snapshot};
 use decisions::notice::Notice;
 use decisions::preempt::Nomination;
+use model::pod::Pod;
 use model::timestamp::Timestamp;
 
 use crate::considerations::{ConsiderationId, ConsiderationOutcome};
-use crate::engine::Engine;
+use crate::engine::{Engine, Input};
 use crate::queue::Failure;
 use crate::write::WaitReason;
 
@@ -152,6 +157,21 @@ impl Engine {
             underway: self.bindings.freeze(),
             now: self.now,
         }
+    }
+
+    /// A scheduler that knows what a snapshot has, and has written nothing yet.
+    #[must_use]
+    pub fn of(snapshot: Snapshot) -> Engine {
+        let Snapshot { settings, facts, plans, underway: _, now } = snapshot;
+        let mut waiting: Vec<Arc<Pod>> = facts.waiting.values().cloned().collect();
+        waiting.sort_by(|one, other| (one.created, &one.id).cmp(&(other.created, &other.id)));
+        let mut engine = Engine { facts, plans, now, ..Engine::new(settings) };
+        for (place, pod) in waiting.into_iter().enumerate() {
+            // They get their places in the queue, a moment after one another. Nothing is decided, so nothing has to be done.
+            let then = now.plus(Duration::from_micros(place as u64));
+            drop(engine.handle(then, Input::Changed(Change::PodApplied(pod))));
+        }
+        engine
     }
 
     /// Asks for what takes long to be considered, the most important first, as long as another may begin, and says whether there was

@@ -362,6 +362,8 @@ async fn a_plugin_publishes_for_its_node() {
     assert!(error.starts_with("\"GPU_1\" is not a valid driver name: must be lower case"), "{error}");
     let nowhere = PluginOptions::below(&scene.dir, DRIVER, "");
     let nowhere = Plugin::start(scene.connection.clone(), nowhere, scene.driver.clone());
-    assert!(nowhere.err().is_some_and(|error| error.to_string().starts_with("\"\" is not a valid node name")));
+    assert!(
+        nowhere.err().is_some_and(|error| error.to_string().starts_with("\"\" is not a valid node name"))
+    );
     fs::remove_dir_all(&scene.dir).expect("ours");
 }

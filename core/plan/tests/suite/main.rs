@@ -1,0 +1,4 @@
+//! Plans on clusters that are made of facts.
+
+mod cluster;
+mod plans;
