@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(topology.status.conditions[0].status, "True");
         assert_eq!(told(&topology, &nodes, 2), None);
         let more = told(&topology, &[nodes[0].clone(), node("b", &json!({}))], 3).expect("one lacks labels");
-        assert_eq!(more.conditions[0].message, "1 nodes lack the label of level block, the first is b");
+        assert_eq!(more.conditions[0].message, "1 nodes lack the label of level block, for example b");
         assert_eq!(more.conditions[0].last_transition_time, Some(Time(Timestamp::from_micros(3_000_000))));
     }
 }

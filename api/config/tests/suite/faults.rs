@@ -33,8 +33,8 @@ fn check_args(plugin: &str, args: &str, expected: &[&str]) {
 
 #[test]
 fn text_that_is_no_yaml_is_told_with_its_place() {
-    check("a: b: c\n", &["line 3, column 5: no valid YAML: mapping values are not allowed in this context"]);
-    check("---\nparallelism: 1\n", &["line 4, column 1: no valid YAML: a second document begins here"]);
+    check("a: b: c\n", &["line 3, column 5: invalid YAML: mapping values are not allowed in this context"]);
+    check("---\nparallelism: 1\n", &["line 4, column 1: invalid YAML: a second document begins here"]);
     check(
         "parallelism: 1\nparallelism: 2\n",
         &["line 4, column 1: parallelism: is set twice, first on line 3; hint: remove one of them"],

@@ -92,7 +92,7 @@ mod tests {
         let table: [(&Value, Option<Value>, Option<&str>); 8] = [
             (&json!([]), None, Some("the ResourceClaim for gpu is not created yet")),
             (&json!([{ "name": "gpu" }]), None, None),
-            (&made, None, Some("ResourceClaim c is not there")),
+            (&made, None, Some("ResourceClaim c not found")),
             (&made, Some(json!({ "allocation": devices })), Some(denied)),
             (&made, Some(json!({ "allocation": devices, "reservedFor": [other] })), Some(denied)),
             (&made, Some(json!({ "reservedFor": [user] })), Some("ResourceClaim c is not allocated yet")),
@@ -115,6 +115,6 @@ mod tests {
         let granted =
             claim(&json!({ "allocation": {}, "reservedFor": [{ "resource": "pods", "uid": "u" }] }));
         let found = refusal(&pod, &|name| Some(&granted).filter(|_| name == "c"));
-        assert_eq!(found.as_deref(), Some("ResourceClaim e is not there"));
+        assert_eq!(found.as_deref(), Some("ResourceClaim e not found"));
     }
 }
