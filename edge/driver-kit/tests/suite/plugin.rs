@@ -245,7 +245,7 @@ async fn a_claim_that_fails_spoils_no_other_and_says_why() {
         "claim default/waiting is not allocated",
         "claim default/foreign has no device of driver gpu.example.com",
         &*other_uid,
-        "claim default/none is not there",
+        "claim default/none not found",
     ];
     assert_eq!(said, expected);
     assert_eq!(scene.driver.asked(), ["prepare good", "prepare broken", "prepare confused"]);
@@ -362,6 +362,6 @@ async fn a_plugin_publishes_for_its_node() {
     assert!(error.starts_with("\"GPU_1\" is not a valid driver name: must be lower case"), "{error}");
     let nowhere = PluginOptions::below(&scene.dir, DRIVER, "");
     let nowhere = Plugin::start(scene.connection.clone(), nowhere, scene.driver.clone());
-    assert!(nowhere.err().is_some_and(|error| error.to_string().starts_with("\"\" is no name of a node")));
+    assert!(nowhere.err().is_some_and(|error| error.to_string().starts_with("\"\" is not a valid node name")));
     fs::remove_dir_all(&scene.dir).expect("ours");
 }
