@@ -31,7 +31,7 @@ pub(crate) enum Rejection {
     #[error("{name:?} at {} cannot be the name of a DRA driver: it {why}; hint: register the driver with the name \
         in its ResourceSlices", socket.display())]
     BadName { socket: PathBuf, name: String, why: String },
-    #[error("DRA driver {driver} at {} supports none of the services {known}, only {offered}; hint: use a version of the driver for Kubernetes 1.32 or newer", socket.display(), known = known_services())]
+    #[error("DRA driver {driver} at {} supports none of the services {known}, but {offered}; hint: use a version of the driver for Kubernetes 1.32 or newer", socket.display(), known = known_services())]
     NoService { socket: PathBuf, driver: String, offered: String },
     #[error("endpoint {} is already registered for DRA driver {driver}; hint: stop one of the two plugins", endpoint.display())]
     EndpointTaken { endpoint: PathBuf, driver: String },
