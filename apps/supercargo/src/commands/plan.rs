@@ -23,30 +23,30 @@ use crate::yaml;
 
 const EXAMPLES: &str = "\
 Examples:
-  supercargo plan -f pods.yaml                                    would these pods fit, and where
-  supercargo plan -f pods.yaml --with add-node=node-1:2           the same with two more nodes like node-1
+  supercargo plan -f pods.yaml                                    show whether and where these pods would fit
+  supercargo plan -f pods.yaml --with add-node=node-1:2           with two more nodes like node-1
   supercargo plan -f pods.yaml --with 'attach=4×a100@rack-1'      with four more devices of model a100 in rack-1
-  supercargo plan --with drain=node-1                             where the pods of node-1 would go
+  supercargo plan --with drain=node-1                             show where the pods of node-1 would go
   supercargo plan -f pods.yaml --with priority=trainer=high --with without=default/old
   supercargo plan -f examples/plan/pods.yaml --state examples/plan/cluster.yaml
-  supercargo plan capacity -f pod.yaml                            how many more pods like this one fit
-  supercargo plan defragment -f gang.yaml                         which pods would have to move for these
+  supercargo plan capacity -f pod.yaml                            count how many more of these pods fit
+  supercargo plan defragment -f gang.yaml                         find the fewest moves of pods that make these fit
 
-The scheduler's own code decides, on a copy of what it knows; nothing is written. Pods that wait in the cluster already take part in the
-order of the scheduler's queue. Manifests are read as by `supercargo simulate`: claims are made from templates and pods of Jobs.
+The scheduler's own code decides, on a copy of the state; nothing is written. Pods that wait in the cluster take part in the order of the
+scheduler's queue. As in `supercargo simulate`, claims are created from templates, and pods for Deployments, StatefulSets and Jobs.
 
 Values of --with:
-  drain=NODE                 no new pods on NODE, and its pods are placed anew; pods of DaemonSets stay
+  drain=NODE                 no new pods on NODE, and its pods are rescheduled; pods of DaemonSets stay
   add-node=NODE[:COUNT]      COUNT more nodes like NODE, with devices like its own, without pods
   attach=COUNT×MODEL@DOMAIN  COUNT more devices; MODEL is a DeviceClass or the value of an attribute, DOMAIN a node, a label
-                             with its value, or a value that nodes have for one label; x may stand for ×
+                             with its value, or a value that nodes have for one label; x works like ×
   gate=NAME=true|false       a feature gate of the cluster
   priority=POD=VALUE         VALUE is a number or a PriorityClass
-  without=POD                POD is not there
+  without=POD                POD does not exist
 
 Exit codes: 0 every pod fits, 1 the plan cannot be made, 2 a pod does not fit";
 
-/// Tell whether pods would fit in a cluster, where, and what would be preempted for them
+/// Check whether and where pods would fit in a cluster, and which pods would be preempted for them
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct Plan {
@@ -66,7 +66,7 @@ enum Action {
 /// What is asked, and of which cluster.
 #[derive(Args, Debug)]
 struct Input {
-    /// Manifests in YAML or JSON; a folder stands for the manifests in it, and - for stdin
+    /// Manifests in YAML or JSON; a folder of files, or - for stdin
     #[arg(short = 'f', long = "filename", value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Something that is to be otherwise; may be given several times
@@ -119,7 +119,7 @@ impl Plan {
 }
 
 impl Input {
-    /// The question to the scheduler. What is left out is told to `complaints`.
+    /// The question to the scheduler. What is ignored is reported to `complaints`.
     fn question(&self, complaints: &mut dyn Write) -> Result<PlanQuestion, Failure> {
         let manifests = self.manifests()?;
         let features = self.with.iter().filter_map(|one| match one {

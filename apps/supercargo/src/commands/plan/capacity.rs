@@ -54,11 +54,11 @@ fn refused(why: NoCapacity) -> Failure {
     match why {
         NoCapacity::Missing(missing) => no_such_thing(missing),
         NoCapacity::NotOnePod(count) => Failure::Failed {
-            wrong: format!("the manifests have {count} pods, and capacity is told for one"),
+            wrong: format!("the manifests have {count} pods, but capacity is computed for one"),
             hint: "give the manifest of one pod".to_owned(),
         },
         NoCapacity::InGroup(pod) => Failure::Failed {
-            wrong: format!("pod {pod} belongs to a pod group, and capacity is told for single pods"),
+            wrong: format!("pod {pod} belongs to a pod group, but capacity is computed for single pods"),
             hint: "remove spec.schedulingGroup from the pod, or ask `supercargo plan` about the whole group"
                 .to_owned(),
         },

@@ -13,18 +13,18 @@ use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
 Examples:
-  supercargo plan defragment -f gang.yaml             the fewest moves of pods after which these pods fit
+  supercargo plan defragment -f gang.yaml             find the fewest moves that make these pods fit
   supercargo plan defragment -f gang.yaml --moves 3   no more than three moves
-  supercargo plan defragment --for-largest-partition  the fewest moves after which one of the largest partitions is free
+  supercargo plan defragment --for-largest-partition  find the fewest moves that free one of the largest partitions
   supercargo plan defragment -f examples/plan/large.yaml --state examples/plan/cluster.yaml
 
-Nothing is moved. The moves were tried on a copy of the cluster: the pods go, the others are placed, and the scheduler finds new nodes for
-the pods that went. They keep to PodDisruptionBudgets, and pods of DaemonSets stay. To carry a move out, evict the pod; its controller
-makes it anew. Cordon its node first if it is not to come back there. Pods that wait in the cluster are left out.
+Nothing is moved. The scheduler has tried the moves on a copy of the cluster: it removes the pods, places the others, and finds new nodes for
+the removed pods. The moves respect PodDisruptionBudgets, and pods of DaemonSets stay. To carry out a move, cordon the node and evict the
+pod; its controller creates it again. Pods that wait in the cluster are ignored.
 
 Exit codes: 0 there is a place, with these moves or without any, 1 the plan cannot be made, 2 no moves were found";
 
-/// Tell which pods would have to move so that others fit; nothing is moved
+/// Find the fewest moves of pods that make others fit; nothing is moved
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct DefragmentPlan {
