@@ -73,9 +73,9 @@ async fn gpu_of(stage: &Stage, pod: &str) -> String {
 async fn until_phase(stage: &Stage, pod: &str, wanted: &str) {
     let began = Instant::now();
     while phase(stage, pod).await != wanted {
-        if began.elapsed() > PATIENCE {
-            panic!("{pod} is never {wanted}\n{}", told(stage).await);
-        }
+        let is_late = began.elapsed() > PATIENCE;
+        let told = if is_late { told(stage).await } else { String::new() };
+        assert!(!is_late, "{pod} is never {wanted}\n{told}");
         sleep(Duration::from_millis(20)).await;
     }
 }

@@ -237,6 +237,18 @@ impl Watcher {
             ..Pending::default()
         });
     }
+
+    fn unschedulable(&self, pod: &Pod, message: &str, refusal: Refusal) {
+        let codes = refusal.reasons.join(",");
+        self.refused(&pod.uid, Some(refusal));
+        let pod = named(&pod.id);
+        debug!(pod, reasons = codes, message, "unschedulable");
+    }
+
+    fn recording_ended(&self, why: &str) {
+        self.metrics.state.records(false);
+        error!(why, "the recording has stopped; scheduling continues");
+    }
 }
 
 impl Listener for Watcher {
@@ -266,10 +278,7 @@ impl Listener for Watcher {
             Notice::WaitsNoMore { uid } => self.refused(uid, None),
             Notice::Refused { pod, message, filters, reasons } => {
                 let (profile, filters, reasons) = (pod.scheduler.clone(), *filters, reasons.to_vec());
-                let codes = reasons.join(",");
-                self.refused(&pod.uid, Some(Refusal { profile, filters, reasons }));
-                let pod = named(&pod.id);
-                debug!(pod, reasons = codes, message, "no place");
+                self.unschedulable(pod, message, Refusal { profile, filters, reasons });
             }
             Notice::DevicesPending { pod, message } => {
                 let pod = named(&pod.id);
@@ -288,7 +297,7 @@ impl Listener for Watcher {
             Notice::Preempted { pod, by, group, node } => self.preempted(pod, by, *group, node),
             Notice::Released { pod, message } => {
                 let pod = named(&pod.id);
-                warn!(pod, reason = message, "let go");
+                warn!(pod, reason = message, "placement cancelled");
             }
             Notice::GroupIgnored { pod, message } => {
                 let pod = named(&pod.id);
@@ -307,18 +316,14 @@ impl Listener for Watcher {
                     self.executed(profile, write, *done, *took);
                 }
             }
-            Notice::RecordingEnded { why } => {
-                self.metrics.state.records(false);
-                error!(why, "the recording has stopped; scheduling continues");
-            }
+            Notice::RecordingEnded { why } => self.recording_ended(why),
             Notice::EventsDropped { count } => {
                 warn!(count, "too many events; some were dropped")
             }
             Notice::Compared { pod, node, comparison } => compared(pod, node, comparison),
             Notice::Waiting { counts, .. } => self.waiting(counts),
             Notice::Held { nodes, pods, placing } => {
-                let (nodes, pods, assumed_pods) = (*nodes, *pods, *placing);
-                self.metrics.state.cache(CacheSize { nodes, pods, assumed_pods });
+                self.metrics.state.cache(CacheSize { nodes: *nodes, pods: *pods, assumed_pods: *placing });
             }
             Notice::Considering { count } => self.metrics.considerations.under_way(*count),
             Notice::Considered { took } => self.metrics.considerations.decided(*took),
