@@ -4,5 +4,6 @@ mod explanation;
 mod made_claim;
 mod negotiation;
 mod noted_group;
+mod recording;
 mod settings;
 mod volume;
