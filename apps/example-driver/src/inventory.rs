@@ -161,10 +161,10 @@ mod tests {
         assert!(lots.starts_with("inventory.yaml:4:11: \"lots\" is not a quantity"), "{lots}");
         assert!(lots.ends_with("\n  |\n4 |   memory: lots\n  |           ^"), "{lots}");
         assert!(
-            told("gpus: [{name: a, model: m, memory: 1Gi, mig: [9g.5gb]}]").contains("is no MIG profile")
+            told("gpus: [{name: a, model: m, memory: 1Gi, mig: [9g.5gb]}]").contains("is not a MIG profile")
         );
-        assert!(told("fpgas: [{name: a, family: x}, {name: a, family: y}]").contains("is there twice"));
-        assert!(told("fpgas: [{name: A, family: x}]").contains("is no name"));
+        assert!(told("fpgas: [{name: a, family: x}, {name: a, family: y}]").contains("is defined twice"));
+        assert!(told("fpgas: [{name: A, family: x}]").contains("is not a valid name"));
         assert!(told("fpgas: [").starts_with("inventory.yaml:1:"));
     }
 

@@ -12,7 +12,8 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
 
 /// The same if it can well be what was meant: at most every third character differs.
 pub fn near<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    nearest(name, candidates).filter(|nearest| 3 * distance(name, nearest) <= name.chars().count().max(3))
+    let length = name.chars().take(CHARACTERS_MAX).count().max(3);
+    nearest(name, candidates).filter(|nearest| 3 * distance(name, nearest) <= length)
 }
 
 /// Characters to insert, delete or replace to turn one name into the other.

@@ -35,7 +35,7 @@ fn a_mistake_is_shown_with_file_line_and_caret() {
     let (is_good, _, told) = check(&file.display().to_string());
     assert!(!is_good);
     let expected = format!(
-        "error: {}:5:17: \"9g.5gb\" is not a MIG profile such as 1g.5gb\n  |\n5 |   mig: [1g.5gb, 9g.5gb]\n  |      \
+        "error: {}:5:17: \"9g.5gb\" is not a MIG profile such as 1g.5gb\n  |\n5 |   mig: [1g.5gb, 9g.5gb]\n  |                 \
                        ^\n",
         file.display()
     );

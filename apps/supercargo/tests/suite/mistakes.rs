@@ -26,40 +26,48 @@ const USAGE: &[Mistake] = &[
     (
         "up --nodes abc",
         "invalid value 'abc' for '--nodes <N>': must be a whole number from 0 to 10000",
-        "`supercargo help up` describes its flags and arguments",
+        "`supercargo up --help` describes its options, with examples",
     ),
     (
         "up --nodes 1000000",
         "invalid value '1000000' for '--nodes <N>': must be a whole number from 0 to 10000",
-        "`supercargo help up` describes its flags and arguments",
+        "`supercargo up --help` describes its options, with examples",
     ),
-    ("up --nodes -1", "`-1` is not expected here", "`supercargo help up` describes its flags and arguments"),
+    (
+        "up --nodes -1",
+        "`-1` is not expected here",
+        "`supercargo up --help` describes its options, with examples",
+    ),
     (
         "up --listen 6443",
         "invalid value '6443' for '--listen <ADDRESS:PORT>': must be an IP address and a port, such as 127.0.0.1:6443",
-        "`supercargo help up` describes its flags and arguments",
+        "`supercargo up --help` describes its options, with examples",
     ),
     (
         "up --listen localhost:6443",
         "invalid value 'localhost:6443' for '--listen <ADDRESS:PORT>': must be an IP address and a port, such as 127.0.0.1:6443",
-        "`supercargo help up` describes its flags and arguments",
+        "`supercargo up --help` describes its options, with examples",
     ),
     (
         "up --run-seconds -1",
         "invalid value '-1' for '--run-seconds <SECONDS>': must be zero or more seconds",
-        "`supercargo help up` describes its flags and arguments",
+        "`supercargo up --help` describes its options, with examples",
     ),
     (
         "up --run-seconds soon",
         "invalid value 'soon' for '--run-seconds <SECONDS>': must be a number of seconds, such as 0.3",
-        "`supercargo help up` describes its flags and arguments",
+        "`supercargo up --help` describes its options, with examples",
     ),
     ("up --node 3", "`--node` is not expected here", "did you mean `--nodes`?"),
-    ("up extra", "`extra` is not expected here", "`supercargo help up` describes its flags and arguments"),
+    (
+        "up extra",
+        "`extra` is not expected here",
+        "`supercargo up --help` describes its options, with examples",
+    ),
     (
         "apiserver --listen 0.0.0.0:99999",
         "invalid value '0.0.0.0:99999' for '--listen <ADDRESS:PORT>': must be an IP address and a port, such as 127.0.0.1:6443",
-        "`supercargo help apiserver` describes its flags and arguments",
+        "`supercargo apiserver --help` describes its options, with examples",
     ),
     (
         "features --feature-gates=qwertyuiop=true",
@@ -96,7 +104,11 @@ const USAGE: &[Mistake] = &[
         "feature gate CompositePodGroup is on but needs GenericWorkload,TopologyAwareWorkloadScheduling",
         "set GenericWorkload=true,TopologyAwareWorkloadScheduling=true",
     ),
-    ("explain", "missing <POD|KIND/NAME>", "`supercargo help explain` describes its flags and arguments"),
+    (
+        "explain",
+        "missing <POD|KIND/NAME>",
+        "`supercargo explain --help` describes its options, with examples",
+    ),
     (
         "explain service/web --state examples/devices",
         "invalid value 'service/web' for '<POD|KIND/NAME>': \"service\" is not a kind that can be explained",
@@ -115,14 +127,14 @@ const USAGE: &[Mistake] = &[
     (
         "topology --state examples/devices --at yesterday",
         "invalid value 'yesterday' for '--at <TIME>': \"yesterday\" is not a time such as 2026-01-02T03:04:05Z",
-        "`supercargo help topology` describes its flags and arguments",
+        "`supercargo topology --help` describes its options, with examples",
     ),
-    ("simulate", "missing <FILE>...", "`supercargo help simulate` describes its flags and arguments"),
-    ("node", "missing --name <NAME>", "`supercargo help node` describes its flags and arguments"),
+    ("simulate", "missing <FILE>...", "`supercargo simulate --help` describes its options, with examples"),
+    ("node", "missing --name <NAME>", "`supercargo node --help` describes its options, with examples"),
     (
         "node --name n1 --capacity cpu",
         "invalid value 'cpu' for '--capacity <NAME=AMOUNT>': must have the form KEY=VALUE",
-        "`supercargo help node` describes its flags and arguments",
+        "`supercargo node --help` describes its options, with examples",
     ),
     (
         "node --name n1 --capacity cpu=many",
@@ -132,7 +144,7 @@ const USAGE: &[Mistake] = &[
     (
         "node --name n1 --label rack",
         "invalid value 'rack' for '--label <KEY=VALUE>': must have the form KEY=VALUE",
-        "`supercargo help node` describes its flags and arguments",
+        "`supercargo node --help` describes its options, with examples",
     ),
     (
         "controllers --controllers jobs",
@@ -142,7 +154,7 @@ const USAGE: &[Mistake] = &[
     (
         "controllers --node-monitor-grace-period 50",
         "invalid value '50' for '--node-monitor-grace-period <TIME>': each number needs a unit: ns, us, ms, s, m or h",
-        "`supercargo help controllers` describes its flags and arguments",
+        "`supercargo controllers --help` describes its options, with examples",
     ),
     (
         "scheduler --leader-elect=maybe",
@@ -152,7 +164,7 @@ const USAGE: &[Mistake] = &[
     (
         "scheduler --secure-port 99999",
         "invalid value '99999' for '--secure-port <PORT>': 99999 is not in 0..=65535",
-        "`supercargo help scheduler` describes its flags and arguments",
+        "`supercargo scheduler --help` describes its options, with examples",
     ),
     (
         "scheduler --logging-format xml",
@@ -162,7 +174,7 @@ const USAGE: &[Mistake] = &[
     (
         "fabric",
         "missing --manager <URL> and --driver <NAME>",
-        "`supercargo help fabric` describes its flags and arguments",
+        "`supercargo fabric --help` describes its options, with examples",
     ),
     (
         "fabric --manager http://127.0.0.1:1 --driver d --hand-over later",

@@ -218,7 +218,7 @@ fn what_cannot_be_planned_is_said_with_what_could_be() {
     let with = |change: &'static str| vec!["-f", PODS, "--state", STATE, "--with", change];
     let cases: [(Vec<&str>, &str, i32, &str); 15] = [
         (vec!["--state", STATE], "", 2, "there is nothing to plan"),
-        (vec!["-f", "-", "--state", STATE], "", 1, "the manifests have no pods"),
+        (vec!["-f", "-", "--state", STATE], "", 1, "no manifests in stdin"),
         (
             vec!["-f", "-", "--state", STATE],
             "apiVersion: v1\nkind: Namespace\nmetadata: {name: here}\n",
@@ -286,7 +286,7 @@ fn capacity_without_devices_is_what_the_nodes_have_left() {
     assert_eq!(told["runsOut"][0]["nodes"], 4);
     let two = format!("{pod}---\n{}", pod.replace("{name: p}", "{name: q}"));
     let wrong = complaint(&["capacity", "-f", "-", "--state", STATE], &two, 1);
-    assert!(wrong.contains("the manifests have 2 pods, and capacity is told for one"), "{wrong}");
+    assert!(wrong.contains("the manifests have 2 pods, but capacity is computed for one"), "{wrong}");
     assert!(complaint(&["capacity", "--state", STATE], "", 2).contains("needs the manifest of a pod"));
 }
 

@@ -33,7 +33,7 @@ fn a_group_for_which_no_rack_has_enough_devices() {
         &cluster.group_text("ring"),
         r#"
         pod group is unschedulable, 4 members fit in none of 2 domains at once; r1 comes closest: 3 of 4 fit, insufficient devices: 4 needed, 3 free
-        group default/ring waits with 4 pods: InsufficientRoom
+        group default/ring waits with 4 pods: GroupDoesNotFit
 
         2 domains:
           r1 fits 3 of 4 pods
@@ -78,7 +78,7 @@ fn a_group_that_would_fit_but_for_its_topology() {
         &cluster.group_text("ring"),
         r#"
         pod group is unschedulable, 3 members fit in none of 2 domains at once; r1 comes closest: 2 of 3 fit, at most 2 of 3 pods like ring-0 fit
-        group default/ring waits with 3 pods: InsufficientRoom
+        group default/ring waits with 3 pods: GroupDoesNotFit
 
         2 domains:
           r1 fits 2 of 3 pods

@@ -31,7 +31,7 @@ pub(crate) enum Rejection {
     #[error("{name:?} at {} cannot be the name of a DRA driver: it {why}; hint: register the driver with the name \
         in its ResourceSlices", socket.display())]
     BadName { socket: PathBuf, name: String, why: String },
-    #[error("DRA driver {driver} at {} supports none of the services {known}, but {offered}; hint: use a version of the driver for Kubernetes 1.32 or newer", socket.display(), known = known_services())]
+    #[error("DRA driver {driver} at {} supports none of the services {known}, and offers {offered}; hint: use a version of the driver for Kubernetes 1.32 or newer", socket.display(), known = known_services())]
     NoService { socket: PathBuf, driver: String, offered: String },
     #[error("endpoint {} is already registered for DRA driver {driver}; hint: stop one of the two plugins", endpoint.display())]
     EndpointTaken { endpoint: PathBuf, driver: String },
@@ -124,8 +124,8 @@ mod tests {
             ),
             (judged("DRAPlugin", "", "", &services), "must be lower case letters"),
             (judged("DRAPlugin", &long, "", &services), "may have at most 63 characters"),
-            (judged("DRAPlugin", "gpu", "", &[]), "DRA driver gpu at /reg/a.sock offers none"),
-            (judged("DRAPlugin", "gpu", "", &["v1alpha3.Node"]), "but v1alpha3.Node"),
+            (judged("DRAPlugin", "gpu", "", &[]), "and offers nothing"),
+            (judged("DRAPlugin", "gpu", "", &["v1alpha3.Node"]), "and offers v1alpha3.Node"),
         ];
         for (judged, expected) in cases {
             let said = judged.expect_err(expected).to_string();
