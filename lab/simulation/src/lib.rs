@@ -29,4 +29,4 @@ pub use observation::Observation;
 pub use outcome::{ClaimOutcome, Ended, Ending, GrantedDevice, Outcome, PodOutcome};
 pub use shelf::{kind_of, namespace_of};
 pub use simulation::{Aftermath, Rules, VolumeBinder, simulate, simulate_by, simulate_to_end, simulate_with};
-pub use workloads::{POD_KINDS, makes_pods};
+pub use workloads::{POD_KINDS, makes_pods, names_pods};

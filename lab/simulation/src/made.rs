@@ -15,6 +15,9 @@ use crate::simulation::{Rules, Simulation};
 /// How often jobs are looked at before their pods are there.
 const ROUNDS_MAX: usize = 1_000;
 
+/// A kind whose pods depend on the nodes of the cluster.
+const DAEMON_SET: &str = "DaemonSet";
+
 /// What is made of manifests.
 #[derive(Debug, Default)]
 pub struct Made {
@@ -51,6 +54,10 @@ pub fn make(manifests: Vec<Manifest>, around: &[Value], gates: Gates) -> Result<
         }
     }
     let beside: BTreeSet<Key> = simulation.shelf.keys().cloned().collect();
+    // Their pods depend on the nodes of the cluster, which are not among what is looked at here.
+    let is_for_nodes = |manifest: &Manifest| manifest.value["kind"] == DAEMON_SET;
+    let (for_nodes, manifests): (Vec<Manifest>, Vec<Manifest>) =
+        manifests.into_iter().partition(is_for_nodes);
     simulation.take_in(manifests)?;
     simulation.begin_workloads()?;
     simulation.begin_jobs();
@@ -76,7 +83,8 @@ pub fn make(manifests: Vec<Manifest>, around: &[Value], gates: Gates) -> Result<
     let priorities = classes.map(|(key, class)| (key.name.clone(), class.value)).collect();
     let troubles = simulation.troubles.iter();
     let troubles = troubles.map(|(key, what)| format!("{} {}/{}: {what}", key.kind, key.namespace, key.name));
-    let (troubles, unheeded) = (troubles.collect(), simulation.unheeded());
+    let (troubles, mut unheeded) = (troubles.collect(), simulation.unheeded());
+    unheeded.extend(for_nodes.first().map(|_| DAEMON_SET.to_owned()));
     Ok(Made { changes, unheeded, troubles, priorities })
 }
 

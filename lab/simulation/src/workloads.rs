@@ -19,7 +19,7 @@ use objects::kept::{CronJob, DaemonSet, Deployment};
 use serde_json::{Value, json};
 
 use crate::manifest::{BadInput, Manifest, Place};
-use crate::shelf::Key;
+use crate::shelf::{Key, kind_of};
 use crate::simulation::{PodObject, Simulation};
 
 /// The kinds that are pods or that pods are made for.
@@ -40,6 +40,12 @@ const PODS_MAX: usize = 150_000;
 /// Whether a manifest is a pod, or a workload that pods are made for.
 #[must_use]
 pub fn makes_pods(manifest: &Manifest) -> bool {
+    names_pods(manifest) && kind_of(&manifest.value).is_ok()
+}
+
+/// Whether a manifest has the name of such a kind, in whatever version.
+#[must_use]
+pub fn names_pods(manifest: &Manifest) -> bool {
     manifest.value["kind"].as_str().is_some_and(|kind| POD_KINDS.contains(&kind))
 }
 

@@ -33,7 +33,8 @@ Examples:
   supercargo plan defragment -f gang.yaml                         find the fewest moves of pods that make these fit
 
 The scheduler's own code decides, on a copy of the state; nothing is written. Pods that wait in the cluster take part in the order of the
-scheduler's queue. As in `supercargo simulate`, claims are created from templates, and pods for Deployments, StatefulSets and Jobs.
+scheduler's queue. As in `supercargo simulate`, claims are created from templates, and pods for Deployments, StatefulSets, Jobs
+and CronJobs, but not for DaemonSets.
 
 Values of --with:
   drain=NODE                 no new pods on NODE, and its pods are rescheduled; pods of DaemonSets stay
@@ -137,7 +138,7 @@ impl Input {
             say(
                 complaints,
                 "warning",
-                &format!("no pods are made of each {kind}; write its pods to plan for them"),
+                &format!("ignored objects of kind {kind}; add their pods to the manifests to plan for them"),
             );
         }
         let has_pods = made.changes.iter().any(|one| matches!(one, cluster::change::Change::PodApplied(_)));

@@ -76,6 +76,14 @@ impl Replay {
         }
         tell_cuts(&reader, complaints)?;
         replayed.tally = replay.tally();
+        if replayed.tally.decisions == 0 {
+            return Err(Failure::Failed {
+                wrong: format!("{} has no decisions that can be compared", self.recording.display()),
+                hint:
+                    "record from the start of a scheduler; `supercargo explain --state` reads any recording"
+                        .to_owned(),
+            });
+        }
         match self.output {
             Format::Text => out.write_all(replayed.text().as_bytes())?,
             Format::Json => writeln!(out, "{:#}", replayed.json())?,

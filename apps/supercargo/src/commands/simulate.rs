@@ -13,8 +13,8 @@ use gates::Gates;
 use kubelet::simulated::Times;
 use serde_json::Value;
 use simulation::{
-    BadInput, Ending, Manifest, Outcome, POD_KINDS, PodOutcome, Rules, kind_of, makes_pods, needed_gates,
-    read, simulate_by, simulate_to_end,
+    BadInput, Ending, Manifest, Outcome, POD_KINDS, PodOutcome, Rules, kind_of, makes_pods, names_pods,
+    needed_gates, read, simulate_by, simulate_to_end,
 };
 
 use crate::cli::seconds;
@@ -135,7 +135,8 @@ impl Simulate {
     /// What is said if there is nothing to place.
     fn without_pods(&self, manifests: &[Manifest]) -> Failure {
         // Perhaps one was to be a pod.
-        for manifest in manifests.iter().filter(|manifest| manifest.value["kind"].as_str().is_none()) {
+        let may_be = |manifest: &&Manifest| manifest.value["kind"].as_str().is_none() || names_pods(manifest);
+        for manifest in manifests.iter().filter(may_be) {
             if let Err(what) = kind_of(&manifest.value) {
                 return BadInput::at(manifest.place.clone(), what).into();
             }

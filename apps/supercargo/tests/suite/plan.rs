@@ -216,7 +216,7 @@ fn pods_that_wait_already_take_part_in_the_order_of_the_queue() {
 #[test]
 fn what_cannot_be_planned_is_said_with_what_could_be() {
     let with = |change: &'static str| vec!["-f", PODS, "--state", STATE, "--with", change];
-    let cases: [(Vec<&str>, &str, i32, &str); 15] = [
+    let cases: [(Vec<&str>, &str, i32, &str); 16] = [
         (vec!["--state", STATE], "", 2, "there is nothing to plan"),
         (vec!["-f", "-", "--state", STATE], "", 1, "no manifests in stdin"),
         (
@@ -224,6 +224,13 @@ fn what_cannot_be_planned_is_said_with_what_could_be() {
             "apiVersion: v1\nkind: Namespace\nmetadata: {name: here}\n",
             1,
             "no pods",
+        ),
+        (
+            vec!["-f", "-", "--state", STATE],
+            "{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: d}, spec: {selector: {matchLabels: {a: b}}, \
+             template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}}}",
+            1,
+            "ignored objects of kind DaemonSet",
         ),
         (vec!["-f", "-", "--state", "-"], "", 2, "stdin can be read once only"),
         (with("drain=nod-1"), "", 1, "node nod-1 does not exist\nhint: did you mean `node-1`?"),

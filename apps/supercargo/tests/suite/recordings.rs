@@ -274,6 +274,11 @@ fn damaged_and_changed(site: &Site, recorded: &[String]) {
     fs::write(&changed, &bytes[..bytes.len() - 3]).expect("a disk");
     let cut = run(&["replay", &changed]);
     assert!(text(&cut.stderr).contains("changed.recording is cut off, as after a crash"), "{cut:?}");
+    // What is left has no decision: that is not the same as decisions that are all the same.
+    fs::write(&changed, &bytes[..100]).expect("a disk");
+    let empty = run(&["replay", &changed]);
+    assert_eq!(empty.status.code(), Some(1));
+    assert!(text(&empty.stderr).contains("has no decisions that can be compared"), "{empty:?}");
     let other = run(&["replay", "Cargo.toml"]);
     assert!(text(&other.stderr).contains("is not a recording"), "{other:?}");
 }

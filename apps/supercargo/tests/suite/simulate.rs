@@ -249,6 +249,19 @@ fn what_the_answer_does_not_take_into_account_is_said_beside_it() {
 }
 
 #[test]
+fn a_workload_of_an_unknown_version_is_an_error_if_nothing_else_makes_pods() {
+    let node = "{apiVersion: v1, kind: Node, metadata: {name: n}}";
+    let old = "{apiVersion: apps/v1beta1, kind: Deployment, metadata: {name: web}}";
+    let output = simulate(&["-"], &format!("{node}\n---\n{old}"));
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stderr);
+    assert!(
+        said.starts_with("error: stdin:3: there is no Deployment in apiVersion \"apps/v1beta1\""),
+        "{said}"
+    );
+}
+
+#[test]
 fn pods_are_placed_by_the_profile_that_they_name() {
     let config = Path::new(env!("CARGO_TARGET_TMPDIR")).join("scheduler.yaml");
     let head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
