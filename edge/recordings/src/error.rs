@@ -28,6 +28,12 @@ pub enum RecordingError {
         /// The folder.
         path: PathBuf,
     },
+    /// Another process records into the folder.
+    #[error("{} is in use by another scheduler; hint: give each scheduler a folder of its own", path.display())]
+    InUse {
+        /// The folder.
+        path: PathBuf,
+    },
     /// The file was written by another version.
     #[error("{} has format {found}, and this version reads format {known}; hint: use the version of supercargo that wrote it", path.display())]
     Version {

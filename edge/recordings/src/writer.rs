@@ -1,9 +1,10 @@
 //! Writes the files of a recording: one file, or a ring of files of which the oldest goes when there is no more room.
 //!
-//! Invariant: a ring never takes more than it may, and each of its files can be read without those before.
+//! Invariant: a ring never takes more than it may, each of its files can be read without those before, and one process at a time
+//! writes to it.
 
 use std::collections::VecDeque;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::Write;
 #[cfg(unix)]
 use std::os::unix::fs::OpenOptionsExt;
@@ -69,6 +70,8 @@ fn number(path: &Path) -> Option<u64> {
 pub(crate) struct FileWriter<W> {
     lines: W,
     target: Target,
+    /// Held on the folder of a ring.
+    _lock: Option<File>,
     file: File,
     path: PathBuf,
     /// How many bytes the file has.
@@ -84,11 +87,12 @@ pub(crate) struct FileWriter<W> {
 
 impl<W: LineWriter> FileWriter<W> {
     pub fn create(target: Target, lines: W) -> Result<FileWriter<W>, RecordingError> {
-        let (mut older, mut number) = (VecDeque::new(), 0);
+        let (mut older, mut number, mut lock) = (VecDeque::new(), 0, None);
         let path = match &target {
             Target::File { path, .. } => path.clone(),
             Target::Ring { folder, .. } => {
                 fs::create_dir_all(folder).trying("create", folder)?;
+                lock = Some(locked(folder)?);
                 for path in segments(folder)? {
                     number = number.max(self::number(&path).unwrap_or(0));
                     let size = fs::metadata(&path).trying("read", &path)?.len();
@@ -101,7 +105,8 @@ impl<W: LineWriter> FileWriter<W> {
         let file = create(&path)?;
         let written = header().len() as u64;
         let block = Vec::with_capacity(2 * FRAME_BYTES);
-        let mut writer = FileWriter { lines, target, file, path, written, opening: 0, block, older, number };
+        let mut writer =
+            FileWriter { lines, target, _lock: lock, file, path, written, opening: 0, block, older, number };
         writer.make_room(0)?;
         Ok(writer)
     }
@@ -184,6 +189,18 @@ impl<W: LineWriter> FileWriter<W> {
             taken -= size;
         }
         Ok(())
+    }
+}
+
+/// The lock of a folder, which ends with the process.
+fn locked(folder: &Path) -> Result<File, RecordingError> {
+    let path = folder.join("lock");
+    let file =
+        OpenOptions::new().create(true).truncate(false).write(true).open(&path).trying("open", &path)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(RecordingError::InUse { path: folder.to_owned() }),
+        Err(TryLockError::Error(source)) => Err(source).trying("lock", &path),
     }
 }
 

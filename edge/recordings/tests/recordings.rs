@@ -69,6 +69,22 @@ fn lines_are_read_as_they_were_written() {
 }
 
 #[test]
+fn a_folder_takes_the_recording_of_one_scheduler_at_a_time() {
+    let folder = folder("locked");
+    let ring = || Target::Ring { folder: folder.clone(), max: 1 << 20 };
+    let mut first = Recorder::start(ring(), Plain::default()).expect("a folder");
+    first.record("one".to_owned());
+    let second = Recorder::start(ring(), Plain::default()).expect_err("the first one runs");
+    assert!(second.to_string().contains("is in use by another scheduler; hint: "), "{second}");
+    first.finish().expect("a disk");
+    let mut third = Recorder::start(ring(), Plain::default()).expect("the first one has ended");
+    third.record("two".to_owned());
+    third.finish().expect("a disk");
+    let (lines, _) = read(&folder).expect("whole");
+    assert_eq!(lines, ["one", "two"]);
+}
+
+#[test]
 fn a_file_that_is_cut_off_anywhere_is_read_up_to_the_last_whole_frame() {
     let path = folder("cut").join("a.recording");
     written(&path, (0..20_000).map(line));
@@ -179,6 +195,7 @@ fn a_ring_is_bounded_and_each_of_its_files_says_what_was_before() {
     assert!(is_recording(&folder));
     let mut files: Vec<PathBuf> =
         fs::read_dir(&folder).expect("it is there").map(|file| file.expect("a file").path()).collect();
+    files.retain(|path| path.extension().is_some_and(|ending| ending == "recording"));
     files.sort();
     assert!(files.len() >= 3, "{files:?}");
     assert!(files[0].file_name().is_some_and(|name| name != "0000000001.recording"), "the first is gone");

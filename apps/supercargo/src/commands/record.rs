@@ -96,6 +96,12 @@ impl Listener for Ears {
 
 impl Record {
     pub(crate) fn run(&self, out: &mut dyn Write, complaints: &mut dyn Write) -> Result<(), Failure> {
+        if self.output.as_os_str() == "-" {
+            return Err(Failure::Failed {
+                wrong: "a recording cannot be written to stdout".to_owned(),
+                hint: "name a file: supercargo record -o cluster.recording".to_owned(),
+            });
+        }
         let gates: Gates = self.feature_gates.parse().map_err(|error| refusal(&error))?;
         let settings = match &self.config {
             Some(path) => configuration::read(path, gates)?,

@@ -187,6 +187,11 @@ const USAGE: &[Mistake] = &[
 /// The command line is right, and something that it names is not: exit code 1.
 const FAILED: &[Mistake] = &[
     (
+        "record -o -",
+        "a recording cannot be written to stdout",
+        "name a file: supercargo record -o cluster.recording",
+    ),
+    (
         "explain x --state examples/devices",
         "pod default/x does not exist, or waits for another scheduler",
         "check the name, and the namespace with -n",
