@@ -1,7 +1,7 @@
 //! Facts as they would be told if something happened that did not: a pod ends, a node is added, there are more devices.
 //!
-//! Invariant: nothing is changed here. What is told is what an API server would tell, so whoever asks what would follow can take it in
-//! as any other fact.
+//! Invariant: nothing is changed here. What is told is what an API server would tell, so an engine on a copy of the facts can hear it
+//! like any other fact.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -61,7 +61,7 @@ impl Settled {
         if let Some((id, uid)) = self.gone.as_ref().filter(|(id, uid)| knows_claim(id, uid)) {
             learned.push((Change::ClaimMissing(id.clone(), uid.clone()), FactOrigin::missing(id, uid)));
         }
-        // What means nothing to us is told to people by whoever follows the watch.
+        // The watch of the scheduler reports objects that cannot be read.
         let is_known =
             |claim: &&Arc<ResourceClaim>| knows_claim(&claim_id(claim), &claim.metadata.uid.as_str().into());
         learned.extend(self.claim.as_ref().filter(is_known).and_then(|claim| answered(claim, 0)));

@@ -45,7 +45,7 @@ pub enum RecordedEffect {
     Wake(i64),
 }
 
-/// What is kept of an effect until it is recorded. To keep it takes less than to say it, which whoever writes the recording does.
+/// What is kept of an effect until it is recorded: keeping it is cheap, and the thread that writes the recording turns it into text.
 #[derive(Clone, Debug)]
 pub enum KeptEffect {
     /// See [`Effect::Submit`].

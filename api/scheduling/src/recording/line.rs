@@ -33,7 +33,7 @@ pub enum Line {
     /// An engine begins that knows nothing yet.
     Start(EngineStart),
     /// A file begins with the objects as they are now, since those before it may be gone. The lines that follow say of them what is
-    /// new to whoever has not read the files before.
+    /// new to a reader that has not read the files before.
     #[serde(rename_all = "camelCase")]
     Resumed {
         /// The number of the engine.

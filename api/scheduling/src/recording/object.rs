@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 
 use super::line::UnreadableLine;
 
-/// An object that facts came from. It is made bare and written when it is needed, by whoever writes the recording.
+/// An object that facts came from. The thread that writes the recording makes it bare and writes it.
 #[derive(Clone)]
 pub struct RecordedObject(Arc<dyn Recordable>);
 

@@ -1,6 +1,6 @@
 //! Writes the lines of one engine, and what a file has to begin with that is read without those before.
 //!
-//! Invariant: whoever reads a file from its beginning knows every object that was there at each of its lines.
+//! Invariant: a reader that begins with the first line of a file knows every object that was there at each of its lines.
 
 use super::line::{FactOrigin, Line, RecordedInput};
 use super::saved::SavedObjects;

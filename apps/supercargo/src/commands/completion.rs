@@ -38,7 +38,7 @@ enum Shell {
 
 impl Completion {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        // A script is made as a whole, because whoever makes it cannot say that the reader went away.
+        // A script is made as a whole, because clap_complete cannot report that the reader went away.
         let (mut script, mut command) = (Vec::new(), Cli::command());
         let name = command.get_name().to_owned();
         match self.shell {

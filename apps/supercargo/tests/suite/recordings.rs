@@ -114,7 +114,7 @@ async fn make_node(connection: &Connection, name: &str) {
     let amounts = json!({ "cpu": "4", "memory": "8Gi", "pods": "20" });
     let status = json!({ "allocatable": amounts, "capacity": amounts });
     make::<Node>(connection, "nodes", "", json!({ "metadata": { "name": name }, "status": status })).await;
-    // New nodes are tainted until somebody finds them ready.
+    // New nodes have a taint until a controller finds them ready.
     let nodes = Resource::<Node>::named("nodes");
     let patched = connection.patch(&nodes, name, &Patch::Merge, &json!({ "spec": { "taints": null } })).await;
     assert!(matches!(patched, Answer::Done(_)), "{:?}", patched.trouble());
@@ -235,7 +235,7 @@ async fn a_scheduler_that_is_killed_leaves_a_recording_that_is_replayed_and_expl
     damaged_and_changed(&site, &recorded);
 }
 
-/// A recording in which somebody else decided, and one that is damaged.
+/// A recording in which another scheduler decided, and one that is damaged.
 fn damaged_and_changed(site: &Site, recorded: &[String]) {
     let changed = site.path("changed.recording");
     let target = Target::File { path: PathBuf::from(&changed), max: u64::MAX };
