@@ -17,6 +17,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::plans::gang::GangPlan;
 use crate::plans::nominations::Nominations;
+pub use crate::plans::rounds::Awaited;
 use crate::plans::rounds::Rounds;
 use crate::plans::selections::Selections;
 

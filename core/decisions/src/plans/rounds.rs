@@ -5,10 +5,13 @@
 //! round that failed is followed by a rest, each longer than the one before and none like that of another, so that
 //! two that are in each other's way do not meet for ever.
 //!
-//! | | Begin | Choose | Leave | Fail |
-//! |---|---|---|---|---|
-//! | Open | Open | Open | Open | Resting |
-//! | Resting | Open | Resting | Resting | Resting |
+//! A driver may say nothing for ever. A gang that has enough members besides those that wait for it ends the round after a while, and the
+//! next one is about these others. Each time it waits twice as long, so that a driver that is merely slow is in time one day.
+//!
+//! | | Begin | Choose | Leave | Await | Fail |
+//! |---|---|---|---|---|---|
+//! | Open | Open | Open | Open | Open | Resting |
+//! | Resting | Open | Resting | Resting | Resting | Resting |
 //!
 //! A round that rests begins again when its time is over, and not before. What happens meanwhile is late: a pod is refused again while it
 //! rests, or one on a node is told where it is. It neither ends the rest nor makes it longer.
@@ -20,6 +23,7 @@ use model::identity::{NodeName, PodUid};
 use model::timestamp::Timestamp;
 
 use crate::settings::Patience;
+use crate::values::driver_wait::Wait;
 use crate::values::lot::mix;
 
 /// The first rest is this part of the shortest backoff: the next seats may well be the right ones.
@@ -27,6 +31,12 @@ const FIRST_REST: i64 = 8;
 
 /// The longest rest is so many times the longest backoff: what no pod can have is not asked for often.
 const LAST_REST: i64 = 6;
+
+/// How long drivers may say nothing about members that a gang can do without before the first round ends, in milliseconds.
+const FIRST_SILENCE_MS: i64 = 30_000;
+
+/// What drivers are awaited for, member by member.
+pub type Awaited = Vec<(PodUid, Wait)>;
 
 /// The rounds of gangs and pods that wait.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +46,10 @@ pub struct Rounds(BTreeMap<Key, Round>);
 struct Round {
     /// How many failed in a row.
     failed: u32,
+    /// How many of them because drivers said nothing.
+    unanswered: u32,
+    /// The members that waited for drivers when the last one failed because these said nothing.
+    left_out: BTreeSet<PodUid>,
     stage: RoundStage,
 }
 
@@ -47,6 +61,8 @@ enum RoundStage {
         tried: BTreeSet<NodeName>,
         /// The last of them, while it is chosen.
         last: Option<NodeName>,
+        /// What drivers are awaited for about a gang, and since when nothing of that has changed.
+        silence: Option<(Awaited, Timestamp)>,
     },
     /// It has failed, and the next begins at this time.
     Resting(Timestamp),
@@ -57,35 +73,41 @@ enum Event {
     Begin,
     Choose(NodeName),
     Leave,
+    Await(Awaited, Timestamp),
     Fail { rests_until: Timestamp },
 }
 
+impl RoundStage {
+    fn begun() -> RoundStage {
+        RoundStage::Open { tried: BTreeSet::new(), last: None, silence: None }
+    }
+}
+
 /// The stage after an event; every event can happen in every stage.
-fn step(stage: &RoundStage, event: Event) -> RoundStage {
+fn step(stage: RoundStage, event: Event) -> RoundStage {
     match (stage, event) {
-        (RoundStage::Open { tried, last }, Event::Begin) => {
-            RoundStage::Open { tried: tried.clone(), last: last.clone() }
-        }
-        (RoundStage::Open { tried, .. }, Event::Choose(node)) => {
-            let mut tried = tried.clone();
+        (RoundStage::Open { mut tried, silence, .. }, Event::Choose(node)) => {
             tried.insert(node.clone());
-            RoundStage::Open { tried, last: Some(node) }
+            RoundStage::Open { tried, last: Some(node), silence }
         }
-        (RoundStage::Open { tried, .. }, Event::Leave) => {
-            RoundStage::Open { tried: tried.clone(), last: None }
+        (RoundStage::Open { tried, silence, .. }, Event::Leave) => {
+            RoundStage::Open { tried, last: None, silence }
+        }
+        (RoundStage::Open { tried, last, silence }, Event::Await(awaited, now)) => {
+            let silence = silence.filter(|(before, _)| *before == awaited).unwrap_or((awaited, now));
+            RoundStage::Open { tried, last, silence: Some(silence) }
         }
         (RoundStage::Open { .. }, Event::Fail { rests_until }) => RoundStage::Resting(rests_until),
-        (RoundStage::Resting(_), Event::Begin) => RoundStage::Open { tried: BTreeSet::new(), last: None },
-        (RoundStage::Resting(until), Event::Choose(_) | Event::Leave | Event::Fail { .. }) => {
-            RoundStage::Resting(*until)
-        }
+        (RoundStage::Resting(_), Event::Begin) => RoundStage::begun(),
+        (stage @ RoundStage::Open { .. }, Event::Begin) | (stage @ RoundStage::Resting(_), _) => stage,
     }
 }
 
 impl Rounds {
     /// A round begins or goes on, or the time until which the gang rests.
     pub fn begin(&mut self, key: &Key, now: Timestamp) -> Result<(), Timestamp> {
-        let first = || Round { failed: 0, stage: RoundStage::Open { tried: BTreeSet::new(), last: None } };
+        let first =
+            || Round { failed: 0, unanswered: 0, left_out: BTreeSet::new(), stage: RoundStage::begun() };
         let round = self.0.entry(key.clone()).or_insert_with(first);
         match round.stage {
             RoundStage::Resting(until) if now < until => return Err(until),
@@ -96,10 +118,12 @@ impl Rounds {
 
     fn step(&mut self, key: &Key, event: Event) {
         if let Some(round) = self.0.get_mut(key) {
-            let next = step(&round.stage, event);
-            let fails = matches!((&round.stage, &next), (RoundStage::Open { .. }, RoundStage::Resting(_)));
-            round.failed = round.failed.saturating_add(u32::from(fails));
-            round.stage = next;
+            let was_open = matches!(round.stage, RoundStage::Open { .. });
+            round.stage = step(std::mem::replace(&mut round.stage, RoundStage::begun()), event);
+            if was_open && matches!(round.stage, RoundStage::Resting(_)) {
+                round.failed = round.failed.saturating_add(1);
+                round.left_out = BTreeSet::new();
+            }
         }
     }
 
@@ -124,7 +148,7 @@ impl Rounds {
     /// Whether a node was chosen for a single pod in the round that is under way, and then another.
     pub fn comes_back_to(&self, key: &Key, node: &NodeName) -> bool {
         match self.0.get(key).map(|round| &round.stage) {
-            Some(RoundStage::Open { tried, last }) => last.as_ref() != Some(node) && tried.contains(node),
+            Some(RoundStage::Open { tried, last, .. }) => last.as_ref() != Some(node) && tried.contains(node),
             Some(RoundStage::Resting(_)) | None => false,
         }
     }
@@ -134,6 +158,35 @@ impl Rounds {
         let failed = self.failed(key).saturating_add(1);
         let rests_until = now.plus_millis(rest(key, failed, patience));
         self.step(key, Event::Fail { rests_until });
+    }
+
+    /// Takes note of what drivers are awaited for about a gang. Tells until when they may say nothing of all this, if the gang can do
+    /// without the members that wait for them.
+    pub fn awaits(&mut self, key: &Key, awaited: Awaited, now: Timestamp) -> Option<Timestamp> {
+        self.step(key, Event::Await(awaited, now));
+        let round = self.0.get(key)?;
+        let RoundStage::Open { silence: Some((_, since)), .. } = &round.stage else { return None };
+        Some(since.plus_millis(FIRST_SILENCE_MS.saturating_mul(1 << round.unanswered.min(20))))
+    }
+
+    /// Drivers said nothing about these members for too long: the round has failed, and the next one is about others.
+    pub fn fail_unanswered(
+        &mut self,
+        key: &Key,
+        now: Timestamp,
+        patience: Patience,
+        members: BTreeSet<PodUid>,
+    ) {
+        self.fail(key, now, patience);
+        if let Some(round) = self.0.get_mut(key) {
+            round.unanswered = round.unanswered.saturating_add(1);
+            round.left_out = members;
+        }
+    }
+
+    /// Whether a member is left out of the round that is under way or comes next.
+    pub fn is_left_out(&self, key: &Key, member: &PodUid) -> bool {
+        self.0.get(key).is_some_and(|round| round.left_out.contains(member))
     }
 
     /// How many rounds failed in a row.
@@ -182,6 +235,7 @@ mod tests {
     use model::group::GroupId;
 
     use super::*;
+    use crate::values::driver_wait::Await;
 
     fn at(millis: i64) -> Timestamp {
         Timestamp::from_micros(1_000_000_000).plus_millis(millis)
@@ -247,20 +301,39 @@ mod tests {
             RoundStage::Resting(_) => "Resting",
         };
         let fail = Event::Fail { rests_until: at(9) };
-        let events = [Event::Begin, Event::Choose("a".into()), Event::Leave, fail];
+        let awaits = Event::Await(Awaited::new(), at(1));
+        let events = [Event::Begin, Event::Choose("a".into()), Event::Leave, awaits, fail];
         let rows = include_str!("rounds.rs").lines().filter_map(|line| line.strip_prefix("//! | "));
         let rows: Vec<Vec<&str>> =
             rows.map(|row| row.trim_matches(['|', ' ']).split(" | ").collect()).collect();
-        for (stage, row) in
-            [RoundStage::Open { tried: BTreeSet::new(), last: None }, RoundStage::Resting(at(5))]
-                .iter()
-                .zip(&rows[1..])
-        {
-            let after = |event: &Event| name(&step(stage, event.clone()));
+        for (stage, row) in [RoundStage::begun(), RoundStage::Resting(at(5))].iter().zip(&rows[1..]) {
+            let after = |event: &Event| name(&step(stage.clone(), event.clone()));
             let cells: Vec<&str> = std::iter::once(name(stage)).chain(events.iter().map(after)).collect();
             assert_eq!(row[..], cells[..]);
         }
         assert_eq!(rows.len(), 3);
+    }
+
+    #[test]
+    fn a_round_about_which_drivers_say_nothing_ends_and_each_lasts_twice_as_long() {
+        let (mut rounds, key, patience) = (Rounds::default(), gang("gang"), Patience::default());
+        let awaited = |node: &str| {
+            let wait = Wait { what: Await::Allocation, node: Some(node.into()), claims: Vec::new() };
+            vec![(PodUid::from("x"), wait)]
+        };
+        assert_eq!(rounds.awaits(&key, awaited("a"), at(0)), None, "none is under way");
+        assert_eq!(rounds.begin(&key, at(0)), Ok(()));
+        assert_eq!(rounds.awaits(&key, awaited("a"), at(0)), Some(at(30_000)));
+        assert_eq!(rounds.awaits(&key, awaited("a"), at(9)), Some(at(30_000)), "nothing has changed");
+        assert_eq!(rounds.awaits(&key, awaited("b"), at(10)), Some(at(30_010)), "something has");
+        let x = PodUid::from("x");
+        rounds.fail_unanswered(&key, at(40_000), patience, [x.clone()].into());
+        assert!(rounds.is_left_out(&key, &x));
+        assert_eq!(rounds.begin(&key, at(50_000)), Ok(()));
+        assert!(rounds.is_left_out(&key, &x), "of the next one");
+        assert_eq!(rounds.awaits(&key, awaited("b"), at(50_000)), Some(at(110_000)));
+        rounds.fail(&key, at(60_000), patience);
+        assert!(!rounds.is_left_out(&key, &x), "and of no other");
     }
 
     #[test]

@@ -104,15 +104,70 @@ fn a_gang_that_has_become_too_small_gives_back_what_its_members_were_given() {
 }
 
 #[test]
-fn the_rest_of_a_gang_goes_on_when_the_member_is_gone_that_it_waited_for() {
+fn enough_members_of_a_gang_go_on_without_one_whose_driver_says_nothing() {
     let mut world = with_gang(&["x", "y", "z"], 300);
+    let third = world.selected("z").expect("chosen").to_owned();
     for name in ["x", "y"] {
         let chosen = world.selected(name).expect("chosen").to_owned();
         world.give(name, DRIVER, Some(&chosen), &[name]);
+        world.settle();
     }
+    assert!(world.node_of("x").is_some() && world.node_of("y").is_some(), "{:?}", world.told);
+    world.later(30);
     world.settle();
-    assert_eq!(world.node_of("x"), None, "there is a seat for the third one, too");
-    world.remove_pod("z");
+    assert_eq!(
+        world.selected("z"),
+        Some(&*third),
+        "drivers are asked for the third one still: {:?}",
+        world.told
+    );
+    world.give("z", DRIVER, Some(&third), &["z"]);
+    world.settle();
+    assert_eq!(world.node_of("z"), Some(third));
+}
+
+#[test]
+fn a_gang_goes_without_a_member_whose_driver_says_nothing_if_another_can_take_its_place() {
+    let mut world = with_gang(&["x", "y", "z"], 600);
+    let asked: Vec<&str> =
+        ["x", "y", "z"].into_iter().filter(|name| world.selected(name).is_some()).collect();
+    let [first, silent] = asked[..] else { panic!("there is room for two: {asked:?}") };
+    let spare = ["x", "y", "z"].into_iter().find(|name| !asked.contains(name)).expect("one of three");
+    let mut rounds = 0;
+    for _ in 0..200 {
+        for name in [first, spare] {
+            if let Some(chosen) = world.selected(name).map(str::to_owned) {
+                world.give(name, DRIVER, Some(&chosen), &[name]);
+                world.settle();
+            }
+        }
+        for name in [first, spare] {
+            if world.claims[&claim_id(name)].control.leaving {
+                world.take_back(name);
+                world.settle();
+                rounds += 1;
+            }
+        }
+        world.later(1);
+        world.settle();
+    }
+    let seats = [first, silent, spare].map(|name| world.node_of(name));
+    assert!(seats[0].is_some() && seats[2].is_some(), "{seats:?} after {rounds} rounds: {:?}", world.told);
+    assert!((1..4).contains(&rounds), "it waits for drivers for some time: {rounds}");
+}
+
+#[test]
+fn a_gang_that_can_do_without_no_member_waits_for_a_slow_driver() {
+    let mut world = with_gang(&["x", "y"], 600);
+    let chosen = world.selected("x").expect("chosen").to_owned();
+    world.give("x", DRIVER, Some(&chosen), &["x"]);
+    for _ in 0..100 {
+        world.later(10);
+        world.settle();
+        assert!(!world.claims[&claim_id("x")].control.leaving, "{:?}", world.told);
+    }
+    let other = world.selected("y").expect("chosen").to_owned();
+    world.give("y", DRIVER, Some(&other), &["y"]);
     world.settle();
     assert!(world.node_of("x").is_some() && world.node_of("y").is_some(), "{:?}", world.told);
 }

@@ -91,6 +91,14 @@ impl Cast {
         }
     }
 
+    /// The same cast with those members of it alone of which this is so. Each is to be by itself.
+    pub fn only(&self, is_in: impl Fn(&Member) -> bool) -> Cast {
+        let mut kinds = self.kinds.clone();
+        kinds.iter_mut().for_each(|kind| kind.retain(|bundle| bundle.members.iter().all(&is_in)));
+        kinds.retain(|kind| !kind.is_empty());
+        self.with_kinds(kinds)
+    }
+
     /// The cast, with its devices counted by class and by counter.
     pub fn counted(mut self, cycle: &mut Cycle<'_>) -> Cast {
         if self.is_local {

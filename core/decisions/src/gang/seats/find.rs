@@ -138,15 +138,19 @@ impl Cycle<'_> {
         let settled = apart.staying(|member| self.selected_for(&member.pod).cloned());
         let pods: Vec<&Arc<Pod>> = apart.members().map(|member| &member.pod).collect();
         let domains: Vec<Domain> = self.in_turn(&pods, domains).into_iter().cloned().collect();
-        let steps = (steps / (3 * domains.len().max(1) as u64)).max(STEPS_MIN);
+        let fewer = self.needed_in_turn(apart, gang.at_least);
+        let steps = (steps / (4 * domains.len().max(1) as u64)).max(STEPS_MIN);
         let mut nearest: Option<Miss> = None;
         for domain in &domains {
             let lot = |member: &Member| self.by_lot(&member.pod, &member.claims, domain);
-            let drawn = apart.members().any(|member| lot(member).is_some()).then(|| {
-                apart.staying(|member| self.selected_for(&member.pod).cloned().or_else(|| lot(member)))
-            });
-            for cast in drawn.iter().chain([&settled, apart]) {
-                match self.search_once(gang, cast, std::slice::from_ref(domain), steps, profile) {
+            let drawn = |cast: &Cast| {
+                let stays = |member: &Member| self.selected_for(&member.pod).cloned().or_else(|| lot(member));
+                cast.members().any(|member| lot(member).is_some()).then(|| cast.staying(stays))
+            };
+            let (fewer, drawn) = (fewer.as_ref().and_then(drawn), drawn(apart));
+            for cast in fewer.iter().chain(&drawn).chain([&settled, apart]) {
+                let gang = cast.gang(gang.at_least);
+                match self.search_once(&gang, cast, std::slice::from_ref(domain), steps, profile) {
                     Ok(found) => return Ok(FoundSeats { apart: Some(cast.clone()), ..found }),
                     Err(miss) => nearest = Some(nearer(nearest, miss)),
                 }

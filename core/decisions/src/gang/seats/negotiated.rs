@@ -11,6 +11,7 @@ use placement::{Domain, DomainName};
 use crate::cycle::Cycle;
 use crate::filters::node_of;
 use crate::gang::answer::seats::Seated;
+use crate::gang::members::cast::Cast;
 use crate::gang::members::member::Member;
 use crate::gang::seats::sought::Sought;
 use crate::values::choice::Choice;
@@ -66,6 +67,17 @@ impl Cycle<'_> {
         let lot = mix(&[&*pod.uid, lot_name(domain), &failed.to_string()]);
         let node = nodes.get((lot % nodes.len().max(1) as u64) as usize)?;
         Some(node.name.clone())
+    }
+
+    /// The same gang with no more members than it needs, others in each round, if other rounds failed. Drivers may have devices for some
+    /// members and not for others, while the seats that search prefers are those of the same members every time.
+    pub(crate) fn needed_in_turn(&self, cast: &Cast, needed: u32) -> Option<Cast> {
+        let members: Vec<PodUid> = cast.members().map(|member| member.pod.uid.clone()).collect();
+        let key = self.facts.groups.key_of(&cast.members().next()?.pod);
+        let ordered = self.plans.rounds.first_asked(&key, &members);
+        let ordered = ordered.filter(|ordered| (needed as usize) < ordered.len())?;
+        let first: BTreeSet<&PodUid> = ordered.iter().take(needed as usize).collect();
+        Some(cast.only(|member| first.contains(&member.pod.uid)))
     }
 
     /// The same gang with members that have to be on the nodes of a domain which are selected for them or drawn for this round, if these

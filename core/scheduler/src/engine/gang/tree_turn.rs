@@ -41,6 +41,7 @@ impl Engine {
         if self.hold_back_without_claims(now, key, &members) {
             return None;
         }
+        let members = self.without_unanswered(key, &root, members);
         if members.iter().any(|pod| self.facts.wants_devices(pod))
             && let Some(until) = self.bindings.rivals.stands_back(now, key)
         {
@@ -69,7 +70,7 @@ impl Engine {
             }
             SeatsVerdict::Seats { in_the_way, seated, lifted } => {
                 self.ask_for_all(&in_the_way);
-                let Some(aside) = self.unless_drivers_are_asked(now, (key, root), &seated, aside) else {
+                let Some((seated, aside)) = self.those_that_set_off(now, (key, root), seated, aside) else {
                     return;
                 };
                 seated.iter().for_each(|(_, choice)| self.wake_dispossessed(now, &lifted, choice));

@@ -51,6 +51,7 @@ impl Engine {
         if self.hold_back_without_claims(now, key, &members) {
             return None;
         }
+        members = self.without_unanswered(key, root, members);
         sort(&mut members);
         if members.iter().any(|pod| self.facts.wants_devices(pod))
             && let Some(until) = self.bindings.rivals.stands_back(now, key)
@@ -88,7 +89,7 @@ impl Engine {
             }
             SeatsVerdict::Seats { in_the_way, seated, lifted } => {
                 self.ask_for_all(&in_the_way);
-                let Some(aside) = self.unless_drivers_are_asked(now, (key, root), &seated, aside) else {
+                let Some((seated, aside)) = self.those_that_set_off(now, (key, root), seated, aside) else {
                     return;
                 };
                 seated.iter().for_each(|(_, choice)| self.wake_dispossessed(now, &lifted, choice));
@@ -152,9 +153,10 @@ impl Engine {
         }
         let terms = self.facts.groups.terms(&group.id);
         let has_wishes = terms.is_some_and(|terms| terms.levels.iter().any(|term| term.rank.is_some()));
-        if has_wishes || matches!(key, Key::Tree(_)) {
+        if has_wishes || matches!(key, Key::Tree(_)) || left.iter().any(|pod| self.awaits_drivers(pod)) {
             // They may be placed where a wish is not granted, now that the others have their seats. In a tree that does not fit as a
-            // whole, seats were looked for only for those who have to have some, and for more where that was quick.
+            // whole, seats were looked for only for those who have to have some, and for more where that was quick. Drivers that did
+            // not answer in time may give devices yet.
             return self.queue.put_back(key, Failure::Failed, now);
         }
         let (wakes_on, filters) = (self.cycle().helps(group, left, None), FilterSet::default());

@@ -14,6 +14,7 @@ use decisions::pod::{Choice, Wanted};
 use decisions::preempt::{Nomination, planned, pods_of};
 use decisions::wake::{Wake, Wakes};
 use model::claim::ClaimId;
+use model::group::GroupId;
 use model::identity::{NodeName, PodUid};
 use model::pod::Pod;
 use model::timestamp::Timestamp;
@@ -58,9 +59,43 @@ impl Engine {
         self.plans.gangs.contains_key(root).then_some(Prospect::Room)
     }
 
+    /// The members that set off now with the seats that were found. Those whose devices drivers have yet to give stay behind if the others
+    /// are enough: a driver may never answer. Otherwise drivers are asked first, and none sets off.
+    pub(super) fn those_that_set_off(
+        &mut self,
+        now: Timestamp,
+        (key, root): (&Key, &Root),
+        seated: Seated,
+        aside: Vec<Nomination>,
+    ) -> Option<(Seated, Vec<Nomination>)> {
+        let is_ready = |(_, choice): &(Arc<Pod>, Choice)| choice.negotiation.is_none();
+        let ready: Vec<&Arc<Pod>> = seated.iter().filter(|seat| is_ready(seat)).map(|(pod, _)| pod).collect();
+        if ready.len() == seated.len() || !self.are_enough(root, &ready) {
+            let aside = self.unless_drivers_are_asked(now, (key, root), &seated, aside)?;
+            return Some((seated, aside));
+        }
+        let ready: Seated = seated.into_iter().filter(is_ready).collect();
+        let is_used = |one: &Nomination| ready.iter().any(|(pod, _)| pod.uid == one.pod.uid);
+        let (aside, unused) = aside.into_iter().partition(is_used);
+        self.withdraw_all(now, unused);
+        Some((ready, aside))
+    }
+
+    /// Whether a gang or a tree has enough members with these, and so has each group that one of them is of.
+    pub(crate) fn are_enough(&self, root: &Root, pods: &[&Arc<Pod>]) -> bool {
+        let mut members: BTreeMap<GroupId, usize> = BTreeMap::new();
+        for id in pods.iter().filter_map(|pod| self.facts.groups.gang_of(pod)) {
+            *members.entry(id).or_default() += 1;
+        }
+        let groups = &self.facts.groups;
+        let count = |leaf: &GroupId| groups.seated(leaf).count() + members.get(leaf).copied().unwrap_or(0);
+        let mut roots = members.keys().map(|id| Root::Group(id.clone())).chain([root.clone()]);
+        !members.is_empty() && roots.all(|root| groups.is_enough(&root, &count))
+    }
+
     /// Asks drivers about seats that depend on what they give. No room is kept for these meanwhile: it is open whether drivers give
     /// anything there, and when. Gives the nominations back if there is nothing to ask.
-    pub(super) fn unless_drivers_are_asked(
+    fn unless_drivers_are_asked(
         &mut self,
         now: Timestamp,
         (key, root): (&Key, &Root),
@@ -71,7 +106,7 @@ impl Engine {
             return Some(aside);
         }
         self.give_up_room(now, root, aside);
-        self.negotiates_for_gang(now, key, seated);
+        self.negotiates_for_gang(now, (key, root), seated);
         None
     }
 

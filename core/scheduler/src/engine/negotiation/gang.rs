@@ -1,12 +1,14 @@
 //! Gangs of which some members have claims that drivers' controllers give devices: these are negotiated about member by
 //! member, for the seats that the gang would have. It is sent on its way when all of them have devices.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use cluster::groups::Key;
+use cluster::groups::{Key, Root};
 use decisions::giving_back::Why;
 use decisions::in_the_way::{InTheWay, Remedy};
 use decisions::notice::Notice;
+use decisions::plans::Awaited;
 use decisions::pod::Choice;
 use model::identity::PodUid;
 use model::pod::Pod;
@@ -20,15 +22,15 @@ impl Engine {
     pub(crate) fn negotiates_for_gang<'a>(
         &mut self,
         now: Timestamp,
-        key: &Key,
+        (key, root): (&Key, &Root),
         seated: impl IntoIterator<Item = &'a (Arc<Pod>, Choice)>,
     ) {
         let (asked, others): (Vec<_>, Vec<_>) =
             seated.into_iter().partition(|(_, choice)| choice.negotiation.is_some());
         debug_assert!(!asked.is_empty(), "seats of {key:?} depend on drivers");
+        let members: Vec<Arc<Pod>> = asked.iter().chain(&others).map(|(pod, _)| pod.clone()).collect();
         if let Err(until) = self.plans.rounds.begin(key, now) {
             // A driver that has not heard of it may give them something yet.
-            let members: Vec<Arc<Pod>> = asked.iter().chain(&others).map(|(pod, _)| pod.clone()).collect();
             self.give_back_all(&members);
             return self.queue.wait_until(key, NODES, until);
         }
@@ -43,7 +45,43 @@ impl Engine {
         if let Some((first, _)) = asked.first() {
             others.into_iter().chain(later).for_each(|(pod, _)| self.waits_with(pod, first));
         }
-        self.queue.wait(key, NODES, now);
+        let asked: BTreeSet<PodUid> = asked.into_iter().map(|(pod, _)| pod.uid.clone()).collect();
+        let Some(until) = self.answers_until(now, (key, root), &asked) else {
+            return self.queue.wait(key, NODES, now);
+        };
+        if now < until {
+            return self.queue.wait_until(key, NODES, until);
+        }
+        self.plans.rounds.fail_unanswered(key, now, self.settings.patience, asked);
+        self.give_back_all(&members);
+        let rests_until = self.plans.rounds.begin(key, now).err().unwrap_or(now);
+        self.queue.wait_until(key, NODES, rests_until);
+    }
+
+    /// The time until which a gang waits for drivers that say nothing about these members, if the others that wait are enough.
+    fn answers_until(
+        &mut self,
+        now: Timestamp,
+        (key, root): (&Key, &Root),
+        asked: &BTreeSet<PodUid>,
+    ) -> Option<Timestamp> {
+        let wait = |uid: &PodUid| Some((uid.clone(), self.negotiations.waits.get(uid)?.clone()));
+        let awaited: Awaited = asked.iter().filter_map(wait).collect();
+        let until = self.plans.rounds.awaits(key, awaited, now)?;
+        let waiting = self.members_here(root);
+        let others: Vec<&Arc<Pod>> = waiting.iter().filter(|pod| !asked.contains(&pod.uid)).collect();
+        self.are_enough(root, &others).then_some(until)
+    }
+
+    /// Those of the members of a gang that seats are looked for. In a round after drivers said nothing about some, these are left out if the
+    /// others are enough.
+    pub(crate) fn without_unanswered(&self, key: &Key, root: &Root, members: Vec<Arc<Pod>>) -> Vec<Arc<Pod>> {
+        let is_in = |pod: &&Arc<Pod>| !self.plans.rounds.is_left_out(key, &pod.uid);
+        let others: Vec<&Arc<Pod>> = members.iter().filter(is_in).collect();
+        if others.len() == members.len() || !self.are_enough(root, &others) {
+            return members;
+        }
+        others.into_iter().cloned().collect()
     }
 
     /// The members that drivers are asked for before the others, if not all are asked for at once: as many as the gang

@@ -76,10 +76,20 @@ impl Engine {
         }
     }
 
+    /// The claims of a pod that drivers have yet to give devices.
+    fn pending_of(&mut self, pod: &Arc<Pod>) -> Vec<Pending> {
+        let profile = self.settings.profile_of(pod);
+        self.cycle().pending_of(pod, &profile)
+    }
+
+    /// Whether drivers have yet to give devices to a claim of a pod.
+    pub(crate) fn awaits_drivers(&mut self, pod: &Arc<Pod>) -> bool {
+        !self.pending_of(pod).is_empty()
+    }
+
     /// What is to be negotiated about for a pod that could preempt others on a node, if anything is.
     pub(crate) fn unasked(&mut self, pod: &Arc<Pod>, node: &NodeName) -> Option<Box<Openings>> {
-        let profile = self.settings.profile_of(pod);
-        let pending = self.cycle().pending_of(pod, &profile);
+        let pending = self.pending_of(pod);
         let nodes = vec![node.clone()];
         (!pending.is_empty()).then(|| Box::new(Openings { pending, nodes }))
     }
