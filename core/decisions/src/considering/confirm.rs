@@ -87,8 +87,11 @@ impl Situation<'_> {
         before: &Snapshot,
     ) -> Option<SeatsVerdict> {
         let members = question.pods();
+        // Why there are no seats was found without members that have come since, which may be all that are left.
+        let were_there = || members.iter().all(|pod| before.facts.waiting.contains_key(&pod.uid));
         match seats {
             SeatsVerdict::NoTree => None,
+            SeatsVerdict::Unfit(_) | SeatsVerdict::NoSeats(_) if !were_there() => None,
             SeatsVerdict::Unfit(refusal) => Some(SeatsVerdict::Unfit(refusal)),
             SeatsVerdict::Replicas(replicas) => {
                 let seated: Vec<&(Arc<Pod>, Choice)> =

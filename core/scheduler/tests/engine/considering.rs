@@ -402,6 +402,23 @@ fn a_gang_whose_group_changes_while_it_is_considered_is_decided_anew() {
 }
 
 #[test]
+fn why_one_member_does_not_fit_is_not_said_of_another_that_took_its_place_meanwhile() {
+    let mut world = slow(racks());
+    world.fact(group(1, &["rack"]));
+    world.add_pod(member("big", 200_000, &[]));
+    world.turn();
+    let (id, consideration) = world.to_consider.remove(0);
+    world.tell(Input::Considered(id, ConsiderationOutcome::Decided(Box::new(consideration.run()))));
+    world.remove_pod("big");
+    world.add_pod(member("small", 1_000, &[]));
+    world.holds_considerations = false;
+    world.settle();
+    world.later(1);
+    world.settle();
+    assert!(world.node_of("small").is_some(), "{:?}", world.told);
+}
+
+#[test]
 fn a_pod_that_is_bound_by_hand_while_it_is_considered_gets_devices_of_its_node() {
     for (node, is_decided) in ["a", "b", "c", "d"].into_iter().flat_map(|node| [(node, false), (node, true)])
     {

@@ -180,6 +180,15 @@ impl<'s> Scene<'s> {
         claim.status.reserved_for.iter().any(|user| is_on_node(&user.uid))
     }
 
+    /// Whether a pod waits for a driver that is silent, or for others of its gang that do: it keeps what other drivers gave.
+    fn is_stuck(&self, pod: &Pod) -> bool {
+        let is_hopeless = |pod: &Pod| self.market.is_hopeless(pod);
+        let Some(group) = group_of(pod) else { return is_hopeless(pod) };
+        let members = self.pods.iter().filter(|other| group_of(other) == Some(group) && !is_over(other));
+        let with_hope = members.filter(|other| !other.spec.node_name.is_empty() || !is_hopeless(other));
+        is_hopeless(pod) || with_hope.count() < at_least(group)
+    }
+
     /// Whether a pod tolerates the taints of a node.
     fn takes(&self, node: &str, pod: &Pod) -> bool {
         let node = self.nodes.iter().find(|one| one.metadata.name == node);
@@ -195,10 +204,8 @@ impl<'s> Scene<'s> {
         if !has_cpu(seats, self.pods, &self.cpu) {
             return false;
         }
-        // Who waits for a driver that is silent keeps what others gave.
-        let is_stuck = |claim: &&Arc<ResourceClaim>| {
-            self.pods.iter().any(|pod| market.is_hopeless(pod) && names(pod, claim))
-        };
+        let is_stuck =
+            |claim: &ResourceClaim| self.pods.iter().any(|pod| names(pod, claim) && self.is_stuck(pod));
         let is_movable = |claim: &&Arc<ResourceClaim>| {
             !control::is_immediate(claim) && !self.is_used(claim) && !is_stuck(claim)
         };
@@ -234,7 +241,7 @@ impl<'s> Scene<'s> {
                     }
                     continue;
                 }
-                if has && self.is_used(claim) && !control::is_shareable(claim) {
+                if has && (self.is_used(claim) || is_stuck(claim)) && !control::is_shareable(claim) {
                     return false;
                 }
                 let is_kept = has && !movable.contains(uid);

@@ -80,16 +80,17 @@ impl Cycle<'_> {
         Some(cast.only(|member| first.contains(&member.pod.uid)))
     }
 
-    /// The same gang with members that have to be on the nodes of a domain which are selected for them or drawn for this round, if these
-    /// are not the seats that were found. That no pod has to go for the seats that were found does not make them better: they may be the
-    /// ones that drivers refused in the rounds before.
+    /// The same gang in the domain whose turn it is, with members that have to be on the nodes there which are selected for them or drawn for
+    /// this round, if these are not the seats that were found. That no pod has to go for the seats that were found does not make them
+    /// better: they may be the ones that drivers refused in the rounds before.
     pub(crate) fn drawn_besides(
         &self,
         sought: &Sought,
-        domain: &DomainName,
+        found: &DomainName,
         seated: &Seated,
     ) -> Option<Sought> {
-        let domain = sought.domains.iter().find(|one| one.name == *domain)?;
+        let pods: Vec<&Arc<Pod>> = sought.cast.members().map(|member| &member.pod).collect();
+        let domain = self.in_turn(&pods, &sought.domains).into_iter().next()?;
         let lot = |member: &Member| self.by_lot(&member.pod, &member.claims, domain);
         sought.cast.members().find_map(lot)?;
         let drawn = |member: &Member| self.selected_for(&member.pod).cloned().or_else(|| lot(member));
@@ -99,7 +100,7 @@ impl Cycle<'_> {
             let choice = seats.get(&member.pod.uid).filter(|choice| choice.negotiation.is_some());
             choice.is_some_and(|choice| drawn(member).is_some_and(|node| node != choice.node))
         };
-        let is_other = sought.cast.members().any(is_elsewhere);
+        let is_other = domain.name != *found || sought.cast.members().any(is_elsewhere);
         is_other.then(|| Sought {
             cast: sought.cast.staying(drawn),
             domains: vec![domain.clone()],
