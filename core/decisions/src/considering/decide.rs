@@ -108,16 +108,20 @@ impl Situation<'_> {
         drop(cycle);
         let seats = match found {
             Ok((domain, seated)) => {
-                let drawn = self.cycle().drawn_besides(&sought, &domain, &seated);
-                let way = match drawn {
-                    Some(drawn) => self.way_to_drawn(drawn, group, members)?,
-                    None => None,
-                };
+                let drawn = self.cycle().drawn_besides(&sought, Some((&domain, &seated)));
+                let way = self.way_to_drawn(drawn, group, members)?;
                 let found = || SeatsVerdict::Seats { in_the_way: sought.in_the_way, seated, lifted };
                 way.map_or_else(found, SeatsVerdict::NoSeats)
             }
             Err(_) if self.is_cut() => return None,
-            Err(miss) => SeatsVerdict::NoSeats(self.no_gang_seats(sought, group, members, miss)?),
+            Err(miss) => {
+                let drawn = self.cycle().drawn_besides(&sought, None);
+                let way = match self.way_to_drawn(drawn, group, members)? {
+                    Some(way) => way,
+                    None => self.no_gang_seats(sought, group, members, miss)?,
+                };
+                SeatsVerdict::NoSeats(way)
+            }
         };
         Some(GangVerdict { tried, seats })
     }
@@ -125,10 +129,11 @@ impl Situation<'_> {
     /// Seats on nodes that were drawn for members, if pods can be preempted there.
     fn way_to_drawn(
         &mut self,
-        drawn: Sought,
+        drawn: Option<Sought>,
         group: &Arc<Group>,
         members: &[Arc<Pod>],
     ) -> Option<Option<Box<NoSeats>>> {
+        let Some(drawn) = drawn else { return Some(None) };
         let mut cycle = self.cycle_below(importance(group, members));
         let found = cycle.find_seats_anew(Party::Gang(&drawn), members, STEPS_MAX);
         drop(cycle);

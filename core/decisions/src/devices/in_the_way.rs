@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use cluster::claims::ClaimState;
+use cluster::groups::Key;
 use cluster::nodes::NodeIdx;
 use model::identity::NodeName;
 use model::pod::Pod;
@@ -74,7 +75,9 @@ impl Cycle<'_> {
                 away.extend(there);
             }
         }
-        if away.is_empty() && is_ruled_out && self.is_chosen_and_full(pod, idle, open, candidates) {
+        // What drivers do not say of a node now they may have said before, when the pod was negotiated about in vain.
+        let has_no_other = (away.is_empty() && is_ruled_out) || self.plans.rounds.failed(&Key::from(pod)) > 0;
+        if has_no_other && self.is_chosen_and_full(pod, idle, open, candidates) {
             // If no pod can be preempted on the chosen node, all that was given to the pod is given back.
             return None;
         }

@@ -81,26 +81,27 @@ impl Cycle<'_> {
     }
 
     /// The same gang in the domain whose turn it is, with members that have to be on the nodes there which are selected for them or drawn for
-    /// this round, if these are not the seats that were found. That no pod has to go for the seats that were found does not make them
-    /// better: they may be the ones that drivers refused in the rounds before.
+    /// this round, if these are not the seats that were found. That no pod or fewer pods have to go for others does not make these better:
+    /// they may be the ones that drivers refused in the rounds before.
     pub(crate) fn drawn_besides(
         &self,
         sought: &Sought,
-        found: &DomainName,
-        seated: &Seated,
+        found: Option<(&DomainName, &Seated)>,
     ) -> Option<Sought> {
         let pods: Vec<&Arc<Pod>> = sought.cast.members().map(|member| &member.pod).collect();
         let domain = self.in_turn(&pods, &sought.domains).into_iter().next()?;
         let lot = |member: &Member| self.by_lot(&member.pod, &member.claims, domain);
         sought.cast.members().find_map(lot)?;
         let drawn = |member: &Member| self.selected_for(&member.pod).cloned().or_else(|| lot(member));
-        let seats: BTreeMap<&PodUid, &Choice> =
-            seated.iter().map(|(pod, choice)| (&pod.uid, choice)).collect();
-        let is_elsewhere = |member: &Member| {
-            let choice = seats.get(&member.pod.uid).filter(|choice| choice.negotiation.is_some());
-            choice.is_some_and(|choice| drawn(member).is_some_and(|node| node != choice.node))
-        };
-        let is_other = domain.name != *found || sought.cast.members().any(is_elsewhere);
+        let is_other = found.is_none_or(|(found, seated)| {
+            let seats: BTreeMap<&PodUid, &Choice> =
+                seated.iter().map(|(pod, choice)| (&pod.uid, choice)).collect();
+            let is_elsewhere = |member: &Member| {
+                let choice = seats.get(&member.pod.uid).filter(|choice| choice.negotiation.is_some());
+                choice.is_some_and(|choice| drawn(member).is_some_and(|node| node != choice.node))
+            };
+            domain.name != *found || sought.cast.members().any(is_elsewhere)
+        });
         is_other.then(|| Sought {
             cast: sought.cast.staying(drawn),
             domains: vec![domain.clone()],
