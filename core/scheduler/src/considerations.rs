@@ -103,6 +103,11 @@ impl Considerations {
     /// It takes long to decide about an entry of the queue.
     pub fn put_off(&mut self, key: &Key, now: Timestamp) {
         self.verdicts.remove(key);
+        self.note_undecided(key, now);
+    }
+
+    /// Takes note of an entry of the queue that is not decided yet.
+    pub fn note_undecided(&mut self, key: &Key, now: Timestamp) {
         if !self.undecided.contains_key(key) {
             self.undecided.insert(key.clone(), Undecided { since: now, outdated: 0 });
             self.due.insert((now.plus_millis(TELL_AFTER_MS), key.clone()));

@@ -63,6 +63,18 @@ enum Place {
     Out,
 }
 
+/// How long the last search for a pod took.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum LastSearch {
+    /// No longer than others can wait, or it is not known any more.
+    Short,
+    /// Longer than others can wait.
+    Long,
+    /// Longer than others can wait, and then all the work that it may. The next one would hardly be shorter, so it is not begun while
+    /// others wait.
+    Exhausting,
+}
+
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Waiting {
     rank: Rank,
@@ -70,8 +82,7 @@ struct Waiting {
     /// Failures in a row, and when the last was.
     failures: u32,
     failed_at: Timestamp,
-    /// The last attempt took longer than others can wait.
-    took_long: bool,
+    last_search: LastSearch,
     /// How often it was taken.
     attempts: u32,
     /// When it first was ready.
@@ -81,6 +92,24 @@ struct Waiting {
     told_of: BTreeSet<PodUid>,
     /// Of those, the pods on which it could not be noted.
     unwritten: BTreeSet<PodUid>,
+}
+
+impl Waiting {
+    /// It may be tried again.
+    fn make_ready(&mut self) {
+        self.place = match self.last_search {
+            LastSearch::Exhausting => Place::Undecided,
+            LastSearch::Short | LastSearch::Long => Place::Ready,
+        };
+        self.may_be_short();
+    }
+
+    /// The next search may be short, unless the last one was not even ended.
+    fn may_be_short(&mut self) {
+        if self.last_search == LastSearch::Long {
+            self.last_search = LastSearch::Short;
+        }
+    }
 }
 
 /// Pods that wait for a node.
@@ -121,7 +150,7 @@ impl Queue {
             place: Place::Ready,
             failures: 0,
             failed_at: now,
-            took_long: false,
+            last_search: LastSearch::Short,
             attempts: 0,
             began: None,
             told: None,
@@ -196,7 +225,7 @@ impl Queue {
         let Some(mut waiting) = self.take(key) else { return };
         waiting.attempts = waiting.attempts.saturating_sub(1);
         waiting.place = Place::Undecided;
-        waiting.took_long = true;
+        waiting.last_search = LastSearch::Long;
         self.put(waiting);
     }
 
@@ -265,6 +294,11 @@ impl Queue {
         let missed = self.heard.missed(key, wakes_on);
         waiting.failures = waiting.failures.saturating_add(1);
         waiting.failed_at = now;
+        waiting.last_search = match (waiting.last_search, &failure) {
+            (LastSearch::Long | LastSearch::Exhausting, Failure::LimitReached(_)) => LastSearch::Exhausting,
+            (LastSearch::Exhausting, _) => LastSearch::Long,
+            (known, _) => known,
+        };
         if !matches!(failure, Failure::LimitReached(_)) {
             // A search that reached its limit decided nothing, so what it was for keeps its place in the order.
             waiting.rank.since = now;
@@ -331,6 +365,7 @@ impl Queue {
         self.heard.end(key);
         let Some(mut waiting) = self.take(key) else { return };
         waiting.attempts = waiting.attempts.saturating_sub(1);
+        waiting.last_search = LastSearch::Short;
         waiting.place = Place::Resting { until };
         self.put(waiting);
     }
@@ -454,8 +489,7 @@ impl Queue {
 
     fn make_ready(&mut self, key: &Key, cause: Cause) {
         if let Some(mut waiting) = self.take(key) {
-            waiting.place = Place::Ready;
-            waiting.took_long = false;
+            waiting.make_ready();
             self.moved(Station::Ready, cause);
             self.put(waiting);
         }
@@ -467,13 +501,14 @@ impl Queue {
         let until = self.backed_off(waiting.failures, waiting.failed_at);
         let is_early = waiting.failures > 0 && until > now;
         // If something of its own changed, it alone is tried again.
-        let is_quick = cause == Cause::OwnChange || (matches!(key, Key::Pod(_)) && !waiting.took_long);
-        waiting.took_long = false;
-        waiting.place = match waiting.place {
-            Place::Exhausted { .. } if is_early => Place::Resting { until },
-            _ if is_early => Place::BackingOff { until, is_quick },
-            _ => Place::Ready,
-        };
+        let was_short = waiting.last_search == LastSearch::Short;
+        let is_quick = cause == Cause::OwnChange || (matches!(key, Key::Pod(_)) && was_short);
+        waiting.may_be_short();
+        match waiting.place {
+            Place::Exhausted { .. } if is_early => waiting.place = Place::Resting { until },
+            _ if is_early => waiting.place = Place::BackingOff { until, is_quick },
+            _ => waiting.make_ready(),
+        }
         self.moved(if is_early { Station::BackingOff } else { Station::Ready }, cause);
         self.put(waiting);
     }

@@ -182,6 +182,7 @@ impl Engine {
             && let Some(key) = self.queue.next_undecided()
         {
             let Some(question) = self.question(now, &key) else { continue };
+            self.outbox.considerations.note_undecided(&key, now);
             let aside = self.put_aside(&question);
             let snapshot = Snapshot { now, ..self.snapshot() };
             self.put_back_aside(aside);

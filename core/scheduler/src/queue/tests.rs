@@ -107,6 +107,27 @@ fn gangs_and_what_took_long_wait_out_their_backoff_though_nobody_else_is_ready()
 }
 
 #[test]
+fn who_was_searched_for_up_to_the_limit_is_searched_for_anew_while_others_have_their_turns() {
+    let mut queue = queue(&[("a", 0)]);
+    let limit = Failure::LimitReached(Wake::Slice.into());
+    let refused = Failure::Refused(Wake::Slice.into());
+    assert_eq!(queue.next(at(0)), Some(key("a")));
+    queue.put_off(&key("a"));
+    for (seconds, failure) in [(0, limit.clone()), (100, limit), (200, refused)] {
+        let now = at(seconds * 1_000);
+        assert_eq!(queue.next(now), None, "{seconds} s");
+        assert_eq!(queue.next_undecided(), Some(key("a")), "{seconds} s");
+        queue.consider(&key("a"));
+        assert!(queue.end_considering(&key("a")));
+        assert_eq!(queue.next(now), Some(key("a")), "the verdict is there after {seconds} s");
+        queue.put_back(&key("a"), failure, now);
+        queue.wake(Wake::Slice.into(), now);
+    }
+    assert_eq!(queue.next(at(300_000)), Some(key("a")), "the search ended, so the next may be short");
+    assert!(!queue.has_undecided());
+}
+
+#[test]
 fn a_pod_whose_search_reached_its_limit_keeps_its_place() {
     let mut queue = queue(&[("hard", 0), ("late", 0)]);
     assert_eq!(queue.next(at(2)), Some(key("hard")));
