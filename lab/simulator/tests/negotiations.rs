@@ -33,8 +33,12 @@ fn all_is_well_in_negotiations_of_seeds_that_went_wrong_once() {
     // driver are wanted by others; a member comes while it is considered where another one goes that has left.
     let others = [31_012_054, 31_028_619, 31_031_593, 31_031_931, 31_041_610];
     // Pods have to be preempted where drivers give all that a pod or a gang wants; without that it fits only where they give nothing.
-    let full = [32_000_922, 32_009_065];
-    for seed in waits.into_iter().chain(preempts).chain(ends).chain(spares).chain(others).chain(full) {
+    let full = [32_000_922, 32_009_065, 33_019_563];
+    // What is written about a pod is overtaken before it is heard of; the nodes that drivers refused are not those that they are asked about.
+    let unheard = [33_018_004, 33_023_820];
+    for seed in
+        waits.into_iter().chain(preempts).chain(ends).chain(spares).chain(others).chain(full).chain(unheard)
+    {
         let wrong = bargain(seed, Sabotage::None, false).violations.join("\n  ");
         assert!(wrong.is_empty(), "seed {seed}: {wrong}\n{}", rebargain_command(seed));
     }

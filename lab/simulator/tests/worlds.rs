@@ -89,6 +89,11 @@ fn all_is_well_in_worlds_of_seeds_that_went_wrong_once() {
 }
 
 #[test]
+fn a_claim_that_two_schedulers_found_a_volume_for_keeps_a_pod_off_nodes_that_do_not_reach_it() {
+    all_is_well(30_007_798..30_007_799);
+}
+
+#[test]
 fn some_worlds_have_partitions_in_compatibility_groups() {
     let grouped = |seed: &u64| groups_of(*seed) != Groups::None;
     let seeds: Vec<u64> = (500..1_100).filter(grouped).collect();

@@ -77,7 +77,7 @@ impl Cycle<'_> {
         }
         // What drivers do not say of a node now they may have said before, when the pod was negotiated about in vain.
         let has_no_other = (away.is_empty() && is_ruled_out) || self.plans.rounds.failed(&Key::from(pod)) > 0;
-        if has_no_other && self.is_chosen_and_full(pod, idle, open, candidates) {
+        if has_no_other && self.is_chosen_and_full(pod, idle, open) {
             // If no pod can be preempted on the chosen node, all that was given to the pod is given back.
             return None;
         }
@@ -107,20 +107,14 @@ impl Cycle<'_> {
         entries.any(|entry| context.answers.get(&entry.name).is_some_and(|refused| refused.contains(&**node)))
     }
 
-    /// Whether all claims of a single pod that have devices can be used on the node that was chosen for it, and it is none of those that
-    /// would do otherwise, and drivers may still give the others there: it was chosen because other pods can be preempted there.
-    fn is_chosen_and_full(
-        &self,
-        pod: &Pod,
-        idle: &[Arc<ClaimState>],
-        open: &PodClaims,
-        candidates: &[NodeIdx],
-    ) -> bool {
+    /// Whether all claims of a single pod that has no place can be used on the node that was chosen for it, if they have devices, and drivers may
+    /// still give the others there: it was chosen because other pods can be preempted there.
+    fn is_chosen_and_full(&self, pod: &Pod, idle: &[Arc<ClaimState>], open: &PodClaims) -> bool {
         let chosen = self.plans.selections.of(&pod.uid).filter(|_| self.facts.groups.gang_of(pod).is_none());
         let Some(at) = chosen.and_then(|chosen| self.facts.nodes.find(chosen)) else { return false };
         let node = node_of(self.facts.nodes.get(at));
         let is_open = open.pending.iter().all(|pending| pending.refuses(node).is_none());
         let mut settled = idle.iter().chain(&open.settled);
-        is_open && !candidates.contains(&at) && settled.all(|state| state.is_usable_on(node))
+        is_open && settled.all(|state| state.is_usable_on(node))
     }
 }

@@ -125,16 +125,15 @@ impl Engine {
                     if claim.selected_node.as_ref() != Some(selected) && claim.revision > *revision {
                         return Err(VolumeFailure::NotProvisioned { claim: id.clone() });
                     }
-                    let volume = claim.volume.as_ref().and_then(|name| self.facts.volumes.volume(name));
-                    if let Some(volume) = volume.filter(|volume| !reaches_volume(node, volume)) {
-                        return Err(elsewhere(&volume.name));
-                    }
                 }
             }
-            // A volume that is not known yet will be told of soon.
-            let has_volume =
-                claim.volume.as_ref().is_some_and(|name| self.facts.volumes.volume(name).is_some());
-            if !(claim.bound && has_volume) {
+            // The claim may have another volume than the one that was chosen: another scheduler chose one as well. One that is not known
+            // yet will be told of soon.
+            let volume = claim.volume.as_ref().and_then(|name| self.facts.volumes.volume(name));
+            if let Some(volume) = volume.filter(|volume| !reaches_volume(node, volume)) {
+                return Err(elsewhere(&volume.name));
+            }
+            if !(claim.bound && volume.is_some()) {
                 pending.get_or_insert_with(|| id.clone());
             }
         }

@@ -22,6 +22,8 @@ pub(crate) struct Telling {
     pub pod: PodUid,
     /// The node that is selected.
     pub selected: Option<NodeName>,
+    /// The nodes that would do.
+    potential: Vec<NodeName>,
     stage: TellingStage,
 }
 
@@ -74,8 +76,20 @@ pub(crate) struct Tellings(BTreeMap<WriteId, Telling>);
 
 impl Tellings {
     /// Drivers are told which node is selected for a pod.
-    pub fn begin(&mut self, write: WriteId, pod: PodUid, selected: Option<NodeName>) {
-        self.0.insert(write, Telling { pod, selected, stage: TellingStage::Telling });
+    pub fn begin(
+        &mut self,
+        write: WriteId,
+        pod: PodUid,
+        selected: Option<NodeName>,
+        potential: Vec<NodeName>,
+    ) {
+        self.0.insert(write, Telling { pod, selected, potential, stage: TellingStage::Telling });
+    }
+
+    /// Whether this is what is being told about a pod last, if anything is.
+    pub fn tells(&self, pod: &str, selected: Option<&NodeName>, potential: &[NodeName]) -> Option<bool> {
+        let last = self.0.values().rfind(|telling| *telling.pod == *pod)?;
+        Some(last.selected.as_ref() == selected && last.potential == potential)
     }
 
     /// Whether something is being told about a pod, which has something else to tell now.
@@ -148,9 +162,14 @@ mod tests {
     #[test]
     fn what_is_told_last_counts_and_one_write_withdraws_for_all_claims() {
         let mut all = Tellings::default();
-        all.begin(WriteId(1), "pod".into(), Some("a".into()));
+        assert_eq!(all.tells("pod", None, &[]), None);
+        let a = NodeName::from("a");
+        all.begin(WriteId(1), "pod".into(), Some(a.clone()), vec![a.clone()]);
+        assert_eq!(all.tells("pod", Some(&a), std::slice::from_ref(&a)), Some(true));
+        assert_eq!(all.tells("pod", Some(&a), &[]), Some(false));
         assert!(all.overtakes("pod") && !all.overtakes("other"));
-        all.begin(WriteId(2), "pod".into(), None);
+        all.begin(WriteId(2), "pod".into(), None, Vec::new());
+        assert_eq!(all.tells("pod", None, &[]), Some(true), "the last counts");
         for name in ["c", "d"] {
             all.ask_back(WriteId(2), claim(name));
         }

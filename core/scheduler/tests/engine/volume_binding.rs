@@ -12,7 +12,7 @@ use scheduler::engine::Engine;
 use scheduler::write::Write;
 
 use crate::gangs::{gang_settings, gang_world, group, node_in};
-use crate::world::{World, pod};
+use crate::world::{World, pod, world};
 
 fn storage(change: StorageChange) -> Change {
     Change::Storage(change)
@@ -126,6 +126,23 @@ fn the_smallest_volume_that_the_node_reaches_is_noted_and_the_pod_waits_until_it
     world.settle();
     assert_eq!(world.node_of("p").as_deref(), Some("b"));
     assert!(!world.engine.facts().volumes.has_plans());
+}
+
+#[test]
+fn a_pod_leaves_a_node_that_does_not_reach_the_volume_that_its_claim_got_by_another_scheduler() {
+    let mut world = with_classes(world());
+    world.fact(there(volume("on-a", 2, &["a"])));
+    world.fact(claim("c", "local", 1));
+    world.add_pod(using("p", &["c"]));
+    world.settle();
+    assert_eq!(owner(&world, "on-a").as_deref(), Some("c"));
+    world.fact(there(volume("on-b", 2, &["b"])));
+    join(&mut world, "c", "on-b");
+    world.settle();
+    assert_ne!(world.node_of("p").as_deref(), Some("a"), "{:?}", world.told);
+    world.later(30);
+    world.settle();
+    assert_eq!(world.node_of("p").as_deref(), Some("b"), "{:?}", world.told);
 }
 
 #[test]

@@ -4,13 +4,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use cluster::contexts::PodContext;
 use cluster::groups::{Key, Root};
 use decisions::giving_back::Why;
 use decisions::in_the_way::{InTheWay, Remedy};
+use decisions::negotiation::NODES_MAX;
 use decisions::notice::Notice;
 use decisions::plans::Awaited;
 use decisions::pod::Choice;
-use model::identity::PodUid;
+use model::identity::{NodeName, PodUid};
 use model::pod::Pod;
 use model::timestamp::Timestamp;
 
@@ -125,15 +127,25 @@ impl Engine {
     pub(crate) fn give_back_all(&mut self, pods: &[Arc<Pod>]) {
         for pod in pods {
             let is_asked = self.give_back_given(pod);
-            let known = self.facts.context(pod).filter(|known| known.selected.is_some());
-            let Some(potential) = known.map(|known| self.existing(&known.potential)).filter(|_| !is_asked)
-            else {
-                continue;
-            };
-            if !self.negotiations.tellings.overtakes(&pod.uid) {
+            let Some(known) = self.facts.context(pod).filter(|_| !is_asked) else { continue };
+            let potential = self.still_asked_about(known);
+            let is_said =
+                known.selected.is_none() && potential.iter().all(|node| known.potential.contains(node));
+            if !is_said && !self.negotiations.tellings.overtakes(&pod.uid) {
                 self.say(pod, None, potential);
             }
         }
+    }
+
+    /// The nodes of which drivers are to say whether they will do: those that they were asked about, and those that they refused before, which
+    /// they would never look at again otherwise.
+    fn still_asked_about(&self, known: &PodContext) -> Vec<NodeName> {
+        let asked = self.existing(&known.potential);
+        let refused: BTreeSet<NodeName> =
+            known.answers.values().flatten().map(|node| NodeName::from(&**node)).collect();
+        let others = refused.into_iter().filter(|node| self.facts.has_node(node) && !asked.contains(node));
+        let others: Vec<NodeName> = others.take(NODES_MAX.saturating_sub(asked.len())).collect();
+        [asked, others].concat()
     }
 
     /// What drivers' controllers gave to a pod alone is asked back. Says whether there is something.

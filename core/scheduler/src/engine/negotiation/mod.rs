@@ -234,11 +234,11 @@ impl Engine {
     /// Tells drivers where a pod may go and is to go.
     fn say(&mut self, pod: &Pod, selected: Option<NodeName>, potential: Vec<NodeName>) -> WriteId {
         let (id, uid) = (pod.id.clone(), pod.uid.clone());
-        let chosen = selected.clone();
+        let (chosen, named) = (selected.clone(), potential.clone());
         let negotiate = Write::Negotiate { pod: id, uid, selected, potential };
         let write = self.outbox.submit_for(Owner::Context, negotiate);
         self.negotiations.begun.insert(pod.uid.clone());
-        self.negotiations.tellings.begin(write, pod.uid.clone(), chosen);
+        self.negotiations.tellings.begin(write, pod.uid.clone(), chosen, named);
         self.note_selection(&pod.id, &pod.uid);
         write
     }

@@ -106,8 +106,13 @@ impl Engine {
         // Of a pod that is on a node drivers are told by the controllers that look after such pods.
         let selected = wanted.selected.clone().or_else(|| pod.node.clone());
         let wait = awaited(known, pending, selected);
-        let is_said = known
-            .is_some_and(|known| known.selected == wanted.selected && known.potential == wanted.potential);
+        // What is known is no more than what was said before the last write, while one is under way.
+        let is_being_said =
+            self.negotiations.tellings.tells(&pod.uid, wanted.selected.as_ref(), &wanted.potential);
+        let is_said = is_being_said.unwrap_or_else(|| {
+            known
+                .is_some_and(|known| known.selected == wanted.selected && known.potential == wanted.potential)
+        });
         let is_told = pod.node.is_none() && !is_said && !self.negotiations.tellings.overtakes(&pod.uid);
         let told = wanted.selected.clone().filter(|_| is_told);
         if is_told {
