@@ -26,18 +26,18 @@ pub fn off_node(
 ) -> Option<DrivenOff> {
     let node = facts.nodes.find(name).and_then(|at| facts.nodes.get(at).node.as_ref());
     let Some(node) = node else { return Some(DrivenOff::NodeGone(name.clone())) };
-    if settings.has(Filter::Unschedulable) && unschedulable(shape, node, settings).is_err() {
-        return Some(DrivenOff::Cordoned(name.clone()));
-    }
-    if !settings.has(Filter::Taints) {
-        return None;
-    }
+    // A taint weighs more: it ends what a cordon does not, once the volumes of a pod are being bound there.
     let is_tolerated = |taint: &NodeTaint| {
         shape.tolerations.iter().any(|toleration| tolerates(toleration, taint, settings.compares_taints))
     };
     let mut taints = node.taints.iter().filter(|taint| taint.effect == NodeTaintEffect::NoExecute);
-    let taint = taints.find(|taint| !is_tolerated(taint))?.clone();
-    Some(DrivenOff::NodeTainted { node: name.clone(), taint })
+    if settings.has(Filter::Taints)
+        && let Some(taint) = taints.find(|taint| !is_tolerated(taint))
+    {
+        return Some(DrivenOff::NodeTainted { node: name.clone(), taint: taint.clone() });
+    }
+    let is_cordoned = settings.has(Filter::Unschedulable) && unschedulable(shape, node, settings).is_err();
+    is_cordoned.then(|| DrivenOff::Cordoned(name.clone()))
 }
 
 /// A device of a claim with a taint by which pods are evicted, and that its request does not bear. No pod goes to a node with such a

@@ -89,6 +89,11 @@ fn all_is_well_in_worlds_of_seeds_that_went_wrong_once() {
 }
 
 #[test]
+fn a_pod_leaves_a_cordoned_node_that_is_tainted_while_its_volumes_are_bound() {
+    all_is_well(40_000_347..40_000_348);
+}
+
+#[test]
 fn a_claim_that_two_schedulers_found_a_volume_for_keeps_a_pod_off_nodes_that_do_not_reach_it() {
     all_is_well(30_007_798..30_007_799);
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cluster::change::{Change, StorageChange};
 use decisions::profile::Profile;
-use model::node::{NodeSelector, NodeTerm, Operator, Requirement};
+use model::node::{NodeSelector, NodeTaint, NodeTaintEffect, NodeTerm, Operator, Requirement};
 use model::pod::{Pod, Shape};
 use model::quantity::{Format, Quantity};
 use model::volume::{StorageClass, Volume, VolumeClaim, VolumeClaimId, VolumeWish};
@@ -371,6 +371,29 @@ fn members_of_a_gang_that_share_a_claim_are_where_its_volume_is() {
     join(&mut world, "disk", "made-1");
     world.settle();
     assert_eq!(["m0", "m1"].map(|name| world.node_of(name)), [Some(node.clone()), Some(node)]);
+}
+
+#[test]
+fn a_pod_leaves_a_cordoned_node_that_is_tainted_while_its_volumes_are_bound() {
+    let mut world = with_classes(world());
+    world.fact(claim("disk", "made", 1));
+    world.add_pod(using("p", &["disk"]));
+    world.settle();
+    let node = selected(&world, "disk").expect("a node is selected");
+    let change = |taints: Vec<NodeTaint>| {
+        let Change::NodeApplied(mut node) = node_in("r", &node, 4_000) else { unreachable!("a node comes") };
+        (node.unschedulable, node.taints) = (true, taints);
+        Change::NodeApplied(node)
+    };
+    world.fact(change(Vec::new()));
+    world.settle();
+    assert_eq!(world.engine.placing(), 1, "its claim is tied to the node: {:?}", world.told);
+    let (key, effect) = ("broken".into(), NodeTaintEffect::NoExecute);
+    world.fact(change(vec![NodeTaint { key, value: "".into(), effect }]));
+    world.fact(there(Volume { available: false, ..volume("made-1", 1, &["a", "b"]) }));
+    join(&mut world, "disk", "made-1");
+    world.settle();
+    assert_ne!(world.node_of("p"), Some(node), "{:?}", world.told);
 }
 
 #[test]
