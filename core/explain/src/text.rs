@@ -21,7 +21,7 @@ impl fmt::Display for PodExplanation {
     fn fmt(&self, out: Out<'_, '_>) -> fmt::Result {
         match self {
             PodExplanation::NotFound(pod) => {
-                writeln!(out, "pod {pod} does not exist, or waits for another scheduler")
+                writeln!(out, "pod {pod} not found")
             }
             PodExplanation::Gated { pod, gates } => {
                 writeln!(

@@ -130,6 +130,17 @@ impl Input {
         let features: Vec<String> = features.collect();
         let used: BTreeSet<Gate> = needed_gates(&manifests).into_keys().collect();
         let state = self.source.read_for_manifests(self.namespace.as_deref(), &features, used, complaints)?;
+        if let Some(why) = state.unread().nodes() {
+            return Err(Failure::Failed {
+                wrong: format!("cannot plan without nodes: {why}"),
+                hint: "ask for permission to list nodes, resourceslices and deviceclasses".to_owned(),
+            });
+        }
+        if ["pods", "resourceclaims"].iter().any(|plural| state.unread().kinds().contains(plural)) {
+            let text =
+                "pods and claims that cannot be listed are left out, so that less may fit than is said here";
+            say(complaints, "warning", text);
+        }
         let made = self.made(manifests, &state)?;
         for trouble in &made.troubles {
             say(complaints, "warning", trouble);

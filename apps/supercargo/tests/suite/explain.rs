@@ -91,12 +91,7 @@ fn deadlines_of_a_saved_state_are_judged_as_of_the_time_that_is_named() {
 #[test]
 fn what_cannot_be_explained_is_said_with_what_could_be() {
     let cases = [
-        (
-            &["latecmer", "-n", "team-b"][..],
-            1,
-            "pod team-b/latecmer does not exist",
-            "did you mean `latecomer`?",
-        ),
+        (&["latecmer", "-n", "team-b"][..], 1, "pod team-b/latecmer not found", "did you mean `latecomer`?"),
         (&["claim/strem", "-n", "team-b"], 1, "claim team-b/strem not found", "did you mean `stream`?"),
     ];
     let kind = text(&run(&["service/web", "--state", STATE]).stderr);

@@ -481,7 +481,7 @@ fn a_pod_that_fits_says_so() {
     check(
         &cluster.text("other"),
         r#"
-        pod default/other does not exist, or waits for another scheduler
+        pod default/other not found
         "#,
     );
 }
