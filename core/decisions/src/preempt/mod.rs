@@ -15,7 +15,7 @@ mod units;
 mod waiting;
 
 pub(crate) use self::absence::Absence;
-pub use self::attempt::Attempt;
+pub use self::attempt::{Attempt, Going};
 pub use self::candidate::Candidate;
 pub(crate) use self::candidate::{Harm, harm};
 pub use self::planned::planned;

@@ -8,6 +8,7 @@ use model::identity::ConsumerUid;
 use model::pod::Pod;
 
 use crate::cycle::Cycle;
+use crate::preempt::attempt::{Attempt, Going};
 use crate::preempt::candidate::Candidate;
 use crate::values::pod_claims::PodClaims;
 use crate::values::pod_refusal::PodRefusal;
@@ -15,11 +16,7 @@ use crate::values::preemption::Ineligible;
 
 impl Cycle<'_> {
     /// Why a nominee does not preempt again yet: pods are going for it, or have gone and their devices are not back.
-    pub(crate) fn waits_for_victims(
-        &mut self,
-        pod: &Arc<Pod>,
-        refusal: &PodRefusal,
-    ) -> Option<(Ineligible, Option<Candidate>)> {
+    pub(crate) fn waits_for_victims(&mut self, pod: &Arc<Pod>, refusal: &PodRefusal) -> Option<Attempt> {
         let nomination = self.plans.nominations.get(&pod.uid)?;
         let at = self.facts.nodes.find(&nomination.node)?;
         // If the node is out of the question by now, it is of no use that pods go.
@@ -33,9 +30,9 @@ impl Cycle<'_> {
         going.sort_by(|left, right| left.uid.cmp(&right.uid));
         going.dedup_by(|left, right| left.uid == right.uid);
         if !going.is_empty() {
-            let is_planned = !nomination.victims.is_empty();
+            let (node, is_planned) = (nomination.node.clone(), !nomination.victims.is_empty());
             let planned = if is_planned { None } else { self.plan_again(pod, at, &going) };
-            return Some((Ineligible::Terminating, planned));
+            return Some(Attempt::Going(Going { node, victims: going, planned }));
         }
         let is_releasing = nomination.freeing.iter().any(|(claim, uid)| {
             self.facts.claims.get(claim).is_some_and(|state| {
@@ -47,7 +44,7 @@ impl Cycle<'_> {
                 state.uid == *uid && state.allocation.is_some() && is_left && !self.is_kept_waiting(state)
             })
         });
-        is_releasing.then_some((Ineligible::Releasing, None))
+        is_releasing.then_some(Attempt::NotEligible(Ineligible::Releasing))
     }
 
     /// Whether a claim keeps its devices for a pod that waits: it was called back, and what it had could not be given back.
