@@ -7,6 +7,7 @@
 mod aside;
 mod live;
 mod recorded;
+mod saved;
 mod unread;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,7 +31,7 @@ use model::pod::PodId;
 use model::timestamp::Timestamp;
 use scheduler::engine::{Engine, Input};
 use scheduling::recording::UnreadableLine;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use simulation::Observation;
 
 use crate::commands::features::refusal;
@@ -141,8 +142,11 @@ impl Source {
         if let Some(recording) = recorded::recording_of(&self.state)? {
             return self.recorded(recording, namespace, features, used, complaints);
         }
-        let gathered =
-            if self.state.is_empty() { self.live(namespace, wanted, complaints)? } else { self.saved()? };
+        let gathered = if self.state.is_empty() {
+            self.live(namespace, wanted, complaints)?
+        } else {
+            self.saved(complaints)?
+        };
         let Gathered { observation, claims, namespace: of_context, unread } = gathered;
         let namespace = namespace.unwrap_or(&of_context).to_owned();
         let Observation { changes, uses, gates: of_objects, around, of_nodes, .. } = observation;
@@ -198,10 +202,11 @@ impl Source {
         Ok(State { engine, gates, around, of_nodes, uses, claims, namespace, unread, asides })
     }
 
-    fn saved(&self) -> Result<Gathered, Failure> {
-        let mut observation = Observation::default();
+    fn saved(&self, complaints: &mut dyn Write) -> Result<Gathered, Failure> {
+        let (mut observation, mut kinds) = (Observation::default(), BTreeSet::new());
         for path in &self.state {
             for manifest in read_objects(path)? {
+                kinds.extend(manifest.value["kind"].as_str().map(str::to_owned));
                 observation.take(manifest)?;
             }
         }
@@ -212,6 +217,7 @@ impl Source {
                     .to_owned(),
             });
         }
+        saved::tell_missing(&observation, &kinds, complaints);
         let (claims, unread) = (Namespaces::All, Unread::default());
         Ok(Gathered { observation, claims, namespace: "default".to_owned(), unread })
     }
@@ -289,6 +295,21 @@ impl State {
     /// Objects that decide what the cluster makes of manifests.
     pub(crate) fn around(&self) -> &[Value] {
         &self.around
+    }
+
+    /// Nodes as objects, with what decides on which of them pods of DaemonSets run.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = Value> {
+        self.facts().nodes.iter().filter_map(|(_, state)| state.node.as_ref()).map(|node| {
+            let taints = node.taints.iter().map(
+                |taint| json!({ "key": &*taint.key, "value": &*taint.value, "effect": taint.effect.name() }),
+            );
+            let labels = node.labels.iter().map(|(key, value)| (key.to_string(), Value::from(&**value)));
+            json!({
+                "apiVersion": "v1", "kind": "Node",
+                "metadata": { "name": &*node.name, "labels": labels.collect::<Map<_, _>>() },
+                "spec": { "taints": taints.collect::<Vec<_>>() },
+            })
+        })
     }
 
     /// Pods that belong to their nodes, as those of DaemonSets do.

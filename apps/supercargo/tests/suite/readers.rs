@@ -117,7 +117,7 @@ async fn explanations_and_plans_name_nothing_of_others() -> Result<(), Box<dyn E
     assert_eq!(told.answer.lines().next(), Some(&*message));
     assert!(told.answer.contains("rivals/secret-gpus"), "who may read everything is told: {}", told.answer);
     let plan = run(&everything, &["plan", "-n", "default", "-f", "-"], PLANNED);
-    assert_eq!(plan.code, Some(2), "{}{}", plan.answer, plan.notes);
+    assert_eq!(plan.code, Some(3), "{}{}", plan.answer, plan.notes);
 
     let ann = cluster.reader("ann", &OF_CLUSTER).await?;
     let bob = cluster.reader("bob", &[]).await?;
@@ -168,7 +168,7 @@ async fn explanations_and_plans_name_nothing_of_others() -> Result<(), Box<dyn E
     for kubeconfig in [&ann, &bob] {
         for name in ["secret-train", "no-such-pod"] {
             let told = run(kubeconfig, &["explain", name, "-n", "rivals"], "");
-            let last = format!("error: cannot read pod rivals/{name}: pods is forbidden: ");
+            let last = format!("error: cannot read pod rivals/{name}: pods \"{name}\" is forbidden: ");
             assert!(told.notes.lines().any(|line| line.starts_with(&last)), "{}", told.notes);
             assert_eq!((told.code, &*told.answer), (Some(1), ""));
         }
