@@ -48,6 +48,11 @@ impl fmt::Display for Failure {
             Self::Usage { wrong, hint } | Self::Failed { wrong, hint } => (wrong, hint),
             Self::Output(error) => return write!(out, "error: cannot write the answer: {error}"),
         };
+        if wrong.contains('\n') {
+            // Several mistakes, each with its own hint.
+            let hint = if hint.is_empty() { String::new() } else { format!("\nhint: {hint}") };
+            return write!(out, "error: {wrong}{hint}");
+        }
         // One hint is enough. Where a cause brings its own, that is nearer to what is wrong.
         let mut parts = wrong.split("; hint: ").chain([hint.as_str()]).filter(|part| !part.is_empty());
         write!(out, "error: {}", parts.next().unwrap_or_default())?;
@@ -165,6 +170,7 @@ mod tests {
         assert_eq!(failed("a", "b"), "error: a\nhint: b");
         assert_eq!(failed("a; hint: b; hint: c", "d"), "error: a\nhint: b");
         assert_eq!(failed("a", ""), "error: a");
+        assert_eq!(failed("a; hint: b\nc; hint: d", ""), "error: a; hint: b\nc; hint: d", "two mistakes");
     }
 
     #[test]

@@ -76,7 +76,12 @@ fn a_workload_is_told_group_by_group() {
     assert!(!groups.is_empty() && groups.iter().all(|group| group["state"].is_string()), "{told}");
     assert_eq!(groups[0]["name"], "training/workers/0");
     let pod = document(&["worker-0-0", "--state", "examples/gang/workload.yaml"]);
-    assert_eq!((&pod["state"], &pod["group"]), (&json!("WaitingInGroup"), &groups[0]));
+    // No controller has created the claims of the manifest.
+    assert_eq!(
+        (&pod["state"], &pod["reasons"]),
+        (&json!("Waiting"), &json!(["WaitingForClaimFromTemplate"]))
+    );
+    assert_eq!(groups[0]["reasons"], json!(["WaitingForMember"]));
 }
 
 #[test]

@@ -36,7 +36,7 @@ impl Drop for Site {
 
 impl Site {
     fn new(name: &str) -> Site {
-        let folder = std::env::temp_dir().join(format!("supercargo-{name}-{}", process::id()));
+        let folder = env::temp_dir().join(format!("supercargo-{name}-{}", process::id()));
         fs::create_dir_all(&folder).expect("a folder can be made");
         Site { folder, running: Vec::new() }
     }
