@@ -70,7 +70,7 @@ impl Situation<'_> {
                     Some(Attempt::Going(Going { planned: Some(_), .. })) => {
                         let mut cycle = self.cycle();
                         cycle.lift_plans(pod);
-                        Some(cycle.waits_for_victims(pod, &refusal)?)
+                        Some(cycle.waits_for_victims(pod, &refusal)?.into())
                     }
                     other => other,
                 };

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use cluster::nodes::NodeIdx;
-use model::identity::NodeName;
 use model::pod::Pod;
 
 use crate::caches::refusals::AlikePods;
@@ -11,6 +10,7 @@ use crate::cycle::Cycle;
 use crate::preempt::candidate::{Candidate, least_harm};
 use crate::preempt::lack::StillRefused;
 use crate::preempt::lacks::Lacks;
+use crate::preempt::waiting::{Going, NomineeWait};
 use crate::profile::Profile;
 use crate::values::pod_claims::PodClaims;
 use crate::values::pod_refusal::PodRefusal;
@@ -31,15 +31,13 @@ pub enum Attempt {
     Found(Candidate),
 }
 
-/// Pods that are going for a nominee.
-#[derive(Debug)]
-pub struct Going {
-    /// The nominated node.
-    pub node: NodeName,
-    /// The pods.
-    pub victims: Vec<Arc<Pod>>,
-    /// What is planned for the nominee, if that was found out only now.
-    pub planned: Option<Candidate>,
+impl From<NomineeWait> for Attempt {
+    fn from(wait: NomineeWait) -> Attempt {
+        match wait {
+            NomineeWait::Going(going) => Attempt::Going(going),
+            NomineeWait::Releasing => Attempt::NotEligible(Ineligible::Releasing),
+        }
+    }
 }
 
 impl Attempt {
@@ -74,7 +72,7 @@ impl Cycle<'_> {
             return Attempt::NotEligible(Ineligible::Never);
         }
         if let Some(waits) = self.waits_for_victims(pod, refusal) {
-            return waits;
+            return waits.into();
         }
         let curable = refusal.curable();
         let nobody = self.facts.nodes.priority_min().is_none_or(|lowest| lowest >= pod.priority);

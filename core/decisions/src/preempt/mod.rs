@@ -15,10 +15,11 @@ mod units;
 mod waiting;
 
 pub(crate) use self::absence::Absence;
-pub use self::attempt::{Attempt, Going};
+pub use self::attempt::Attempt;
 pub use self::candidate::Candidate;
 pub(crate) use self::candidate::{Harm, harm};
 pub use self::planned::planned;
 pub use self::units::{Unit, broken, pods_of};
+pub use self::waiting::Going;
 pub use crate::plans::nominations::{Nomination, Nominations};
 pub use crate::profile::PreemptionSettings;
