@@ -2,6 +2,7 @@
 //!
 //! Codes stay the same in all versions, and so do the names of fields. Sentences, in fields called `message`, may change.
 
+use decisions::driver_wait::Wait;
 use decisions::event_reasons::{BINDING_CONDITIONS_PENDING, WAITING_FOR_RESOURCE_DRIVER};
 use decisions::node_refusal::{NodeRefusal, Shortage};
 use decisions::pod::Nearest;
@@ -11,6 +12,7 @@ use explain::{
     GroupExplanation, HolderName, LeadsTo, NodeGroup, NowPlaced, PlacedPod, PodExplanation, RefusedGroup,
     RefusedPod, Remedies, Shown, WaitingPod,
 };
+use model::identity::NodeName;
 use model::pod::PodId;
 use serde_json::{Value, json};
 
@@ -39,6 +41,10 @@ fn of_pod(pod: &PodExplanation) -> Value {
             "gates",
             gates.iter().map(|gate| Value::from(&**gate)).collect::<Vec<_>>(),
         ),
+        PodExplanation::HeldBack { pod, lack } => {
+            let object = with(standing(pod, "Waiting"), "message", lack.with_hint());
+            with(object, "reasons", vec![lack.code()])
+        }
         PodExplanation::Waiting(WaitingPod::Fits { pod, node }) => {
             with(standing(pod, "Fits"), "node", &**node)
         }
@@ -209,9 +215,20 @@ fn of_group(group: &GroupExplanation) -> Value {
     match group {
         GroupExplanation::NotFound(id) => standing(id, "NotFound"),
         GroupExplanation::NoneWait { group, placed } => with(standing(group, "Placed"), "placed", *placed),
-        GroupExplanation::TooFew { group, waiting, needed } => {
-            let object = with(standing(group, "TooFewPods"), "waiting", *waiting);
-            with(object, "minCount", needed.map(Value::from))
+        GroupExplanation::HeldBack { group, waiting, lack } => {
+            let object = with(standing(group, "Waiting"), "message", lack.with_hint());
+            with(with(object, "reasons", vec![lack.code()]), "waiting", *waiting)
+        }
+        GroupExplanation::AwaitsDrivers { group, places } => {
+            let wait = places.iter().find_map(|(_, _, wait)| wait.as_ref());
+            let object = with(standing(group, "Waiting"), "message", wait.map(ToString::to_string));
+            let object = with(object, "reasons", vec![WAITING_FOR_RESOURCE_DRIVER.name]);
+            let place = |(pod, node, wait): &(std::sync::Arc<str>, NodeName, Option<Wait>)| {
+                let drivers = wait.iter().flat_map(Wait::drivers);
+                let drivers: Vec<Value> = drivers.map(|driver| (&*driver).into()).collect();
+                json!({"pod": &**pod, "node": &**node, "drivers": drivers})
+            };
+            with(object, "places", places.iter().map(place).collect::<Vec<_>>())
         }
         GroupExplanation::Fits { group, places } => {
             with(standing(group, "Fits"), "places", of_places(places))
@@ -221,7 +238,7 @@ fn of_group(group: &GroupExplanation) -> Value {
     }
 }
 
-fn of_places(places: &[(std::sync::Arc<str>, model::identity::NodeName)]) -> Vec<Value> {
+fn of_places(places: &[(std::sync::Arc<str>, NodeName)]) -> Vec<Value> {
     places.iter().map(|(pod, node)| json!({"pod": &**pod, "node": &**node})).collect()
 }
 

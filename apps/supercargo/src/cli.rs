@@ -52,7 +52,9 @@ Examples:
   supercargo crds           print the CustomResourceDefinitions of supercargo.dev
   supercargo completion zsh   print a completion script for a shell
   supercargo help up        show the help of one command
-  supercargo version        print the version, the commit and the versions of APIs";
+  supercargo version        print the version, the commit and the versions of APIs
+
+Exit codes: 0 done, 1 failed, 2 usage error, 3 done, but a pod does not fit or a decision differs";
 
 /// The whole command line.
 #[derive(Debug, Parser)]

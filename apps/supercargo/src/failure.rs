@@ -13,6 +13,9 @@ use simulation::BadInput;
 
 use crate::cli::Cli;
 
+/// The exit code of a command that did its work with an unwelcome result: a pod does not fit, or a decision differs.
+pub(crate) const UNWELCOME: u8 = 3;
+
 /// Why a command did not do its work.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -41,12 +44,19 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Usage { wrong, hint } => write!(out, "error: {wrong}\nhint: {hint}"),
-            Self::Failed { wrong, hint } if hint.is_empty() => write!(out, "error: {wrong}"),
-            Self::Failed { wrong, hint } => write!(out, "error: {wrong}\nhint: {hint}"),
-            Self::Output(error) => write!(out, "error: cannot write the answer: {error}"),
+        let (wrong, hint) = match self {
+            Self::Usage { wrong, hint } | Self::Failed { wrong, hint } => (wrong, hint),
+            Self::Output(error) => return write!(out, "error: cannot write the answer: {error}"),
+        };
+        if wrong.contains('\n') {
+            // Several mistakes, each with its own hint.
+            let hint = if hint.is_empty() { String::new() } else { format!("\nhint: {hint}") };
+            return write!(out, "error: {wrong}{hint}");
         }
+        // One hint is enough. Where a cause brings its own, that is nearer to what is wrong.
+        let mut parts = wrong.split("; hint: ").chain([hint.as_str()]).filter(|part| !part.is_empty());
+        write!(out, "error: {}", parts.next().unwrap_or_default())?;
+        parts.next().map_or(Ok(()), |hint| write!(out, "\nhint: {hint}"))
     }
 }
 
@@ -144,12 +154,23 @@ fn context(error: &clap::Error, kind: ContextKind) -> Option<String> {
 mod tests {
     use clap::Parser;
 
-    use super::from_clap;
+    use super::{Failure, from_clap};
     use crate::cli::Cli;
 
     fn complaint(words: &[&str]) -> String {
         let error = Cli::try_parse_from(words).expect_err("the words are wrong");
         from_clap(&error, words[1..].iter().map(Into::into)).to_string()
+    }
+
+    #[test]
+    fn an_error_has_one_hint_and_that_of_its_cause() {
+        let failed = |wrong: &str, hint: &str| {
+            Failure::Failed { wrong: wrong.to_owned(), hint: hint.to_owned() }.to_string()
+        };
+        assert_eq!(failed("a", "b"), "error: a\nhint: b");
+        assert_eq!(failed("a; hint: b; hint: c", "d"), "error: a\nhint: b");
+        assert_eq!(failed("a", ""), "error: a");
+        assert_eq!(failed("a; hint: b\nc; hint: d", ""), "error: a; hint: b\nc; hint: d", "two mistakes");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The `supercargo` command.
 //!
 //! What a command answers goes to stdout and nothing else does; complaints go to stderr. Exit codes: 0 done, 1 the
-//! command failed, 2 the command line was wrong, or a pod of `simulate` or `up` has no place. A reader that closes the
+//! command failed, 2 the command line was wrong, 3 the result is unwelcome: a pod does not fit, or a decision differs. A reader that closes the
 //! pipe early has seen enough: that is no failure.
 
 mod amounts;

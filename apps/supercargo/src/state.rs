@@ -4,8 +4,11 @@
 //! Invariant: nothing is written. Each kind that a scheduler follows is listed once, in pages; a kind that the caller may not
 //! list is told of and does not fail the command.
 
+mod aside;
 mod live;
 mod recorded;
+mod saved;
+mod unread;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -14,7 +17,8 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use clap::Args;
-use client::Options;
+use client::{Connection, Options};
+use cluster::change::Change;
 use cluster::facts::Facts;
 use config::SchedulerSettings;
 use decisions::considering::Snapshot;
@@ -27,7 +31,7 @@ use model::pod::PodId;
 use model::timestamp::Timestamp;
 use scheduler::engine::{Engine, Input};
 use scheduling::recording::UnreadableLine;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use simulation::Observation;
 
 use crate::commands::features::refusal;
@@ -35,6 +39,9 @@ use crate::commands::simulate::read_objects;
 use crate::configuration;
 use crate::failure::Failure;
 use crate::reach;
+
+pub(crate) use self::aside::Aside;
+pub(crate) use self::unread::Unread;
 
 /// Where the state of a cluster comes from.
 #[derive(Args, Debug)]
@@ -90,6 +97,9 @@ pub(crate) struct State {
     uses: BTreeMap<ClaimId, ClaimUse>,
     claims: Namespaces,
     namespace: String,
+    unread: Unread,
+    /// Pods that the scheduler leaves alone.
+    asides: BTreeMap<PodId, Aside>,
 }
 
 /// Objects of a cluster, and what of them could not be had.
@@ -99,6 +109,7 @@ pub(crate) struct Gathered {
     claims: Namespaces,
     /// The namespace of objects that are named without one.
     namespace: String,
+    unread: Unread,
 }
 
 impl Source {
@@ -131,9 +142,12 @@ impl Source {
         if let Some(recording) = recorded::recording_of(&self.state)? {
             return self.recorded(recording, namespace, features, used, complaints);
         }
-        let gathered =
-            if self.state.is_empty() { self.live(namespace, wanted, complaints)? } else { self.saved()? };
-        let Gathered { observation, claims, namespace: of_context } = gathered;
+        let gathered = if self.state.is_empty() {
+            self.live(namespace, wanted, complaints)?
+        } else {
+            self.saved(complaints)?
+        };
+        let Gathered { observation, claims, namespace: of_context, unread } = gathered;
         let namespace = namespace.unwrap_or(&of_context).to_owned();
         let Observation { changes, uses, gates: of_objects, around, of_nodes, .. } = observation;
         used.extend(of_objects);
@@ -144,13 +158,9 @@ impl Source {
             None => SchedulerSettings::defaults(gates),
             Some(file) => configuration::read(file, gates)?,
         };
-        let mut engine = Engine::new(scheduling::settings(&settings, gates));
         let now = self.at.unwrap_or_else(now);
-        for change in changes {
-            // The engine learns and is never asked to decide, so nothing has to be done.
-            drop(engine.handle(now, Input::Changed(change)));
-        }
-        Ok(State { engine, gates, around, of_nodes, uses, claims, namespace })
+        let (engine, asides) = learned(scheduling::settings(&settings, gates), now, changes);
+        Ok(State { engine, gates, around, of_nodes, uses, claims, namespace, unread, asides })
     }
 
     /// Whether the state is read from stdin.
@@ -186,18 +196,17 @@ impl Source {
             None => start.settings().map_err(unreadable)?,
             Some(file) => scheduling::settings(&configuration::read(file, gates)?, gates),
         };
-        let mut engine = Engine::new(Settings { gates, ..settings });
-        for change in changes {
-            drop(engine.handle(at, Input::Changed(change)));
-        }
+        let (engine, asides) = learned(Settings { gates, ..settings }, at, changes);
+        let (claims, unread) = (Namespaces::All, Unread::default());
         let namespace = namespace.unwrap_or("default").to_owned();
-        Ok(State { engine, gates, around, of_nodes, uses, claims: Namespaces::All, namespace })
+        Ok(State { engine, gates, around, of_nodes, uses, claims, namespace, unread, asides })
     }
 
-    fn saved(&self) -> Result<Gathered, Failure> {
-        let mut observation = Observation::default();
+    fn saved(&self, complaints: &mut dyn Write) -> Result<Gathered, Failure> {
+        let (mut observation, mut kinds) = (Observation::default(), BTreeSet::new());
         for path in &self.state {
             for manifest in read_objects(path)? {
+                kinds.extend(manifest.value["kind"].as_str().map(str::to_owned));
                 observation.take(manifest)?;
             }
         }
@@ -208,7 +217,9 @@ impl Source {
                     .to_owned(),
             });
         }
-        Ok(Gathered { observation, claims: Namespaces::All, namespace: "default".to_owned() })
+        saved::tell_missing(&observation, &kinds, complaints);
+        let (claims, unread) = (Namespaces::All, Unread::default());
+        Ok(Gathered { observation, claims, namespace: "default".to_owned(), unread })
     }
 
     fn live(
@@ -217,14 +228,42 @@ impl Source {
         wanted: Wanted,
         complaints: &mut dyn Write,
     ) -> Result<Gathered, Failure> {
+        self.connected(async |connection| live::gather(connection, namespace, wanted, complaints).await)
+    }
+
+    /// Why the scheduler leaves a pod alone that is not among those of the state, if it is there nevertheless.
+    pub(crate) fn aside(&self, id: &PodId, state: &State) -> Result<Option<Aside>, Failure> {
+        if !self.state.is_empty() {
+            return Ok(state.asides.get(id).cloned());
+        }
+        // Lists of pods leave finished ones out.
+        let pod = self.connected(async |connection| live::pod(connection, id).await)?;
+        Ok(pod.and_then(|pod| Aside::of(&pod, &state.snapshot().settings)))
+    }
+
+    fn connected<T>(&self, ask: impl AsyncFnOnce(&Connection) -> Result<T, Failure>) -> Result<T, Failure> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
-            let options = Options::default();
-            let connection =
-                reach::connect_as_user(self.kubeconfig.as_deref(), self.context.as_deref(), &options).await?;
-            live::gather(&connection, namespace, wanted, complaints).await
+            let (kubeconfig, context) = (self.kubeconfig.as_deref(), self.context.as_deref());
+            let connection = reach::connect_as_user(kubeconfig, context, &Options::default()).await?;
+            ask(&connection).await
         })
     }
+}
+
+/// An engine that knows the objects of a cluster, and the pods that it leaves alone.
+fn learned(settings: Settings, now: Timestamp, changes: Vec<Change>) -> (Engine, BTreeMap<PodId, Aside>) {
+    let pods = changes.iter().filter_map(|change| match change {
+        Change::PodApplied(pod) => Some((pod.id.clone(), Aside::of(pod, &settings)?)),
+        _ => None,
+    });
+    let asides = pods.collect();
+    let mut engine = Engine::new(settings);
+    for change in changes {
+        // The engine learns and is never asked to decide, so nothing has to be done.
+        drop(engine.handle(now, Input::Changed(change)));
+    }
+    (engine, asides)
 }
 
 impl State {
@@ -243,6 +282,11 @@ impl State {
         self.engine.snapshot()
     }
 
+    /// What of the cluster could not be read.
+    pub(crate) fn unread(&self) -> &Unread {
+        &self.unread
+    }
+
     /// The features of the cluster.
     pub(crate) fn gates(&self) -> Gates {
         self.gates
@@ -251,6 +295,21 @@ impl State {
     /// Objects that decide what the cluster makes of manifests.
     pub(crate) fn around(&self) -> &[Value] {
         &self.around
+    }
+
+    /// Nodes as objects, with what decides on which of them pods of DaemonSets run.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = Value> {
+        self.facts().nodes.iter().filter_map(|(_, state)| state.node.as_ref()).map(|node| {
+            let taints = node.taints.iter().map(
+                |taint| json!({ "key": &*taint.key, "value": &*taint.value, "effect": taint.effect.name() }),
+            );
+            let labels = node.labels.iter().map(|(key, value)| (key.to_string(), Value::from(&**value)));
+            json!({
+                "apiVersion": "v1", "kind": "Node",
+                "metadata": { "name": &*node.name, "labels": labels.collect::<Map<_, _>>() },
+                "spec": { "taints": taints.collect::<Vec<_>>() },
+            })
+        })
     }
 
     /// Pods that belong to their nodes, as those of DaemonSets do.

@@ -10,6 +10,7 @@
 //! - `lanes`: how pieces of work are done side by side;
 //! - `driven_off`: whether a pod on its way may still go to its node;
 //! - `profile`, `settings`, `plans`, `underway`, `caches`, `readiness`: what a scheduling cycle sees besides facts;
+//! - `held_back`: what a pod lacks before it is looked at;
 //! - `cycle`: one scheduling cycle, on which all decisions below are methods;
 //! - `devices`: the claims of a pod, and devices for them;
 //! - `pod`: one pod against all nodes;
@@ -26,6 +27,7 @@ pub mod driven_off;
 pub mod filters;
 pub mod gang;
 pub mod giving_back;
+pub mod held_back;
 pub mod lanes;
 pub mod negotiation;
 pub mod plans;

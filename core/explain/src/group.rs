@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use cluster::groups::Root;
 use decisions::considering::{GangVerdict, SchedulingQuestion, SchedulingVerdict, SeatsVerdict, Snapshot};
+use decisions::driver_wait::Wait;
 use decisions::gang::{GangRefusal, Seated};
 use decisions::gang_preemption::GangPreemption;
 use decisions::gang_reason::{GangReason, NextMember};
+use decisions::held_back::lack_of_gang;
+use decisions::lacking::Lacking;
 use decisions::pod::obstacles::Obstacles;
 use decisions::pod::{Choice, Wanted};
 use decisions::preempt::planned;
@@ -23,6 +26,7 @@ use crate::edit::Edit;
 use crate::effort::{Effort, Extent, Oracle};
 use crate::nodes::{NodeGroup, distance, groups};
 use crate::remedies::{Remedies, TOGETHER_MAX, is_undone_by_lists, remedies, remedy_of};
+use crate::waiting::wait_of;
 
 /// What is to be said of a group, or of a group of groups.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -36,14 +40,14 @@ pub enum GroupExplanation {
         /// How many pods have a node.
         placed: usize,
     },
-    /// It has too few pods.
-    TooFew {
+    /// It is not looked at: it has too few pods, or one of them lacks something.
+    HeldBack {
         /// The group.
         group: GroupId,
         /// How many pods wait.
         waiting: usize,
-        /// How many have to be placed at once; nothing for a group of groups.
-        needed: Option<u32>,
+        /// What is lacking.
+        lack: Lacking,
     },
     /// There is a place: its turn has yet to come.
     Fits {
@@ -51,6 +55,13 @@ pub enum GroupExplanation {
         group: GroupId,
         /// Its pods and their nodes.
         places: Vec<(Arc<str>, NodeName)>,
+    },
+    /// There are nodes for it, and the controllers of drivers have been asked for devices.
+    AwaitsDrivers {
+        /// The group.
+        group: GroupId,
+        /// Its pods and their nodes, with what of drivers each waits for, if it does; at least one does.
+        places: Vec<(Arc<str>, NodeName, Option<Wait>)>,
     },
     /// There is none.
     Refused(Box<RefusedGroup>),
@@ -112,23 +123,32 @@ pub fn explain_group(
         let placed = groups.leaves_of(root).iter().map(|leaf| groups.seated(leaf).count()).sum();
         return GroupExplanation::NoneWait { group: id, placed };
     }
-    if !groups.has_enough(root) {
-        let needed = groups.get(&id).map(|group| group.at_least);
-        return GroupExplanation::TooFew { group: id, waiting, needed };
+    if let Some(lack) = lack_of_gang(&snapshot.facts, &snapshot.settings, root, case.question.pods()) {
+        return GroupExplanation::HeldBack { group: id, waiting, lack };
     }
     let mut oracle = Oracle::new(effort);
     let Some(considered) = oracle.decide(case.clone()) else { return GroupExplanation::Undecided(id) };
     let SchedulingVerdict::Gang(verdict) = considered.verdict else { return GroupExplanation::Undecided(id) };
     match judged(*verdict) {
-        Judged::Placed(seated) => {
-            let places = seated.iter().map(|(pod, choice)| (pod.id.name.clone(), choice.node.clone()));
-            GroupExplanation::Fits { group: id, places: places.collect() }
-        }
+        Judged::Placed(seated) => placed(&case, id, &seated),
         Judged::Refused(refusal) => {
             GroupExplanation::Refused(Box::new(refused(&mut oracle, &case, id, refusal, audience)))
         }
         Judged::Unknown => GroupExplanation::NotFound(id),
     }
+}
+
+/// What is said of a group for which there are nodes.
+fn placed(case: &Case, group: GroupId, seated: &Seated) -> GroupExplanation {
+    let wait = |pod: &Pod, choice: &Choice| Some(wait_of(case, pod, choice.negotiation.as_ref()?));
+    if seated.iter().any(|(_, choice)| choice.negotiation.is_some()) {
+        let place = |(pod, choice): &(Arc<Pod>, Choice)| {
+            (pod.id.name.clone(), choice.node.clone(), wait(pod, choice))
+        };
+        return GroupExplanation::AwaitsDrivers { group, places: seated.iter().map(place).collect() };
+    }
+    let places = seated.iter().map(|(pod, choice)| (pod.id.name.clone(), choice.node.clone()));
+    GroupExplanation::Fits { group, places: places.collect() }
 }
 
 enum Judged {

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use cluster::facts::Facts;
 use decisions::considering::Snapshot;
+use decisions::held_back::lack_of_pod;
+use decisions::lacking::Lacking;
 use model::identity::NodeName;
 use model::pod::{Pod, PodId};
 
@@ -25,6 +27,13 @@ pub enum PodExplanation {
         pod: PodId,
         /// The gates.
         gates: Vec<Arc<str>>,
+    },
+    /// Something that it needs does not exist, so that it is not looked at.
+    HeldBack {
+        /// The pod.
+        pod: PodId,
+        /// What it lacks.
+        lack: Lacking,
     },
     /// It waits by itself.
     Waiting(WaitingPod),
@@ -57,6 +66,9 @@ pub fn explain_pod(snapshot: &Snapshot, id: &PodId, audience: &Audience, effort:
     let heeds_gates = snapshot.settings.profile(&pod).is_some_and(|profile| profile.heeds_gates);
     if heeds_gates && !pod.gates.is_empty() {
         return PodExplanation::Gated { pod: id.clone(), gates: pod.gates.clone() };
+    }
+    if let Some(lack) = lack_of_pod(facts, &snapshot.settings, &pod) {
+        return PodExplanation::HeldBack { pod: id.clone(), lack };
     }
     if let Some(root) = facts.groups.key_of(&pod).root() {
         let group = Box::new(explain_group(snapshot, &root, audience, effort));

@@ -5,6 +5,7 @@ use std::fmt;
 use decisions::event_reasons::WAITING_FOR_RESOURCE_DRIVER;
 use decisions::pod::Nearest;
 use decisions::reason::Reason;
+use model::pod::SCHEDULING_GATED;
 
 use crate::audience::Shown;
 use crate::conflict::Conflict;
@@ -21,19 +22,24 @@ impl fmt::Display for PodExplanation {
     fn fmt(&self, out: Out<'_, '_>) -> fmt::Result {
         match self {
             PodExplanation::NotFound(pod) => {
-                writeln!(out, "pod {pod} does not exist, or waits for another scheduler")
+                writeln!(out, "pod {pod} not found")
             }
             PodExplanation::Gated { pod, gates } => {
+                let gates = words::list(gates);
                 writeln!(
                     out,
-                    "pod {pod} waits until its scheduling gates are removed: {}",
-                    words::list(gates)
+                    "{SCHEDULING_GATED}\npod {pod} waits until its scheduling gates are removed: {gates}"
                 )
+            }
+            PodExplanation::HeldBack { pod, lack } => {
+                writeln!(out, "{}\npod {pod} waits: {}", lack.with_hint(), lack.code())
             }
             PodExplanation::Waiting(waiting) => waiting.fmt(out),
             PodExplanation::WaitingInGroup { pod, group } => {
-                writeln!(out, "pod {pod} waits with its group")?;
-                group.fmt(out)
+                let text = group.to_string();
+                let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
+                let own = group.message_of_member(&pod.name);
+                write!(out, "{}\npod {pod} waits with its group\n{rest}", own.as_deref().unwrap_or(first))
             }
             PodExplanation::Placed(placed) => placed.fmt(out),
         }

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use decisions::event_reasons::BINDING_CONDITIONS_PENDING;
+use decisions::event_reasons::{BINDING_CONDITIONS_PENDING, WAITING_FOR_RESOURCE_DRIVER};
+use decisions::notice::Notice;
 use model::identity::NodeName;
 use placement::DomainName;
 
@@ -58,16 +59,23 @@ impl fmt::Display for GroupExplanation {
             GroupExplanation::NoneWait { group, placed } => {
                 writeln!(out, "no pod of group {group} waits; {} on nodes", is_or_are(*placed))
             }
-            GroupExplanation::TooFew { group, waiting, needed: Some(needed) } => writeln!(
-                out,
-                "group {group} waits for more pods: it has {}, and minCount is {needed}",
-                words::number(*waiting, "waiting pod")
-            ),
-            GroupExplanation::TooFew { group, waiting, needed: None } => writeln!(
-                out,
-                "group {group} waits until enough of its groups have enough pods; it has {}",
-                words::number(*waiting, "waiting pod")
-            ),
+            GroupExplanation::HeldBack { group, waiting, lack } => {
+                let pods = words::number(*waiting, "pod");
+                writeln!(out, "{}\ngroup {group} waits with {pods}: {}", lack.with_hint(), lack.code())
+            }
+            GroupExplanation::AwaitsDrivers { group, places } => {
+                let waits = places.iter().find_map(|(_, _, wait)| wait.as_ref());
+                waits.iter().try_for_each(|wait| writeln!(out, "{wait}"))?;
+                let pods = words::number(places.len(), "pod");
+                writeln!(out, "group {group} waits with {pods}: {}\n", WAITING_FOR_RESOURCE_DRIVER.name)?;
+                writeln!(out, "nodes that fit, once drivers allocate the devices:")?;
+                places.iter().try_for_each(|(pod, node, wait)| match wait {
+                    None => writeln!(out, "  {pod} on node {node}"),
+                    Some(wait) => {
+                        writeln!(out, "  {pod} on node {node}: waits for {}", words::list(wait.drivers()))
+                    }
+                })
+            }
             GroupExplanation::Fits { group, places } => {
                 writeln!(out, "group {group} fits; it is queued to be scheduled")?;
                 places.iter().try_for_each(|(pod, node)| writeln!(out, "  {pod} on node {node}"))
@@ -83,6 +91,19 @@ impl fmt::Display for GroupExplanation {
 
 fn is_or_are(count: usize) -> String {
     if count == 1 { "1 pod is".to_owned() } else { format!("{count} pods are") }
+}
+
+impl GroupExplanation {
+    /// The message of the condition of a pod of it, if that is not the first line of what is said of the group.
+    pub(crate) fn message_of_member(&self, pod: &str) -> Option<String> {
+        let GroupExplanation::AwaitsDrivers { places, .. } = self else { return None };
+        let own = places.iter().find(|(name, ..)| **name == *pod)?;
+        let (first, wait) = places.iter().find_map(|(name, _, wait)| Some((name, wait.clone()?)))?;
+        Some(match &own.2 {
+            Some(wait) => wait.to_string(),
+            None => Notice::MemberWaits { member: first.clone(), wait }.to_string(),
+        })
+    }
 }
 
 impl RefusedGroup {

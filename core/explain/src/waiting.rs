@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use decisions::considering::{PodVerdict, SchedulingVerdict, Snapshot};
 use decisions::driver_wait::Wait;
-use decisions::negotiation::awaited;
+use decisions::negotiation::{Openings, awaited};
 use decisions::pod::{Choice, PodRefusal};
-use decisions::preempt::Attempt;
+use decisions::preempt::{Attempt, Candidate, Going};
 use decisions::preemption::PodPreemption;
 use model::identity::NodeName;
 use model::pod::{Pod, PodId};
@@ -95,17 +95,16 @@ pub(crate) fn explain_waiting(
     };
     let facts = &case.snapshot.facts;
     let victims = match &attempt {
-        Some(Attempt::Found(candidate)) => {
-            let named = candidate.victims.iter().take(NAMES_MAX);
-            named.map(|pod| audience.show(pod.id.clone())).collect()
+        Some(Attempt::Found(Candidate { victims, .. }) | Attempt::Going(Going { victims, .. })) => {
+            victims.iter().take(NAMES_MAX).map(|pod| audience.show(pod.id.clone())).collect()
         }
         _ => Vec::new(),
     };
     let (groups, nearest) = (groups(facts, audience, &survey), nearest(facts, audience, &survey));
     let preemption = attempt.as_ref().and_then(Attempt::told);
-    let (conflict, remedies) = match (&preemption, refusal.in_the_way()) {
+    let (conflict, remedies) = match (&attempt, refusal.in_the_way()) {
         // Room is being made.
-        (Some(PodPreemption::Found { .. }), _) | (_, Some(_)) => nothing(),
+        (Some(Attempt::Found(_)), _) | (_, Some(_)) => nothing(),
         _ => {
             let conflict = conflict(&mut oracle, &case, Some(&survey));
             let known = Known { pod: Some(pod), survey: &survey, refusal: None, conflict: &conflict };
@@ -129,17 +128,17 @@ pub(crate) fn explain_waiting(
 /// What is said of a pod for which there is a node.
 fn placed(case: &Case, pod: &Pod, choice: Choice) -> WaitingPod {
     let id = pod.id.clone();
-    let Snapshot { facts, plans, .. } = &case.snapshot;
     match choice.negotiation {
-        Some(openings) => {
-            let selected = plans.selections.of(&pod.uid).cloned();
-            WaitingPod::AwaitsDrivers {
-                pod: id,
-                wait: awaited(facts.context(pod), &openings.pending, selected),
-            }
-        }
+        Some(openings) => WaitingPod::AwaitsDrivers { pod: id, wait: wait_of(case, pod, &openings) },
         None => WaitingPod::Fits { pod: id, node: choice.node },
     }
+}
+
+/// What of drivers a pod waits for, for which there are nodes.
+pub(crate) fn wait_of(case: &Case, pod: &Pod, openings: &Openings) -> Wait {
+    let Snapshot { facts, plans, .. } = &case.snapshot;
+    let selected = plans.selections.of(&pod.uid).cloned();
+    awaited(facts.context(pod), &openings.pending, selected)
 }
 
 fn nothing() -> (Conflict, Remedies) {

@@ -86,6 +86,9 @@ pub struct Pod {
     pub shape: Arc<Shape>,
 }
 
+/// What an API server writes to the condition of a pod that has scheduling gates.
+pub const SCHEDULING_GATED: &str = "Scheduling is blocked due to non-empty scheduling gates";
+
 impl Pod {
     /// The claims that it names.
     pub fn claim_ids(&self) -> impl Iterator<Item = ClaimId> {

@@ -18,6 +18,7 @@
 //! `cargo run --release -p bench -- storm` counts what is written while pods go that help nobody who waits.
 //! `cargo run --release -p bench -- turns` measures how long others wait for a turn that is hard to decide.
 //! `cargo run --release -p bench -- preempt` measures how what a preemption costs grows with the number of nodes.
+//! `cargo run --release -p bench -- plan` and `-- explain` measure how long questions about a large cluster take.
 //! `cargo run --release -p bench -- fabric` measures how long it takes to decide for a large fabric.
 //! `cargo run --release -p bench -- hard` measures how many hard claims are decided, and fails if that takes too many steps.
 //! `cargo run --release -p bench -- allocate` measures how devices are found, and fails if that takes too many steps.
@@ -54,6 +55,7 @@ mod slices;
 mod storm;
 mod turns;
 mod waiting;
+mod what_if;
 
 use clap::{Parser, Subcommand};
 
@@ -77,6 +79,8 @@ enum Command {
     Allocate(allocate::Allocate),
     /// Decide where every node has to be looked at, in several lanes
     Cold(cold::Cold),
+    /// Explain pods and a claim of a large cluster that is nearly full, without any API
+    Explain(what_if::ExplainBench),
     /// Decide what is to be done for a large fabric with claims that wait
     Fabric(fabric::FabricBench),
     /// Seat a large gang in one of many racks, without any API
@@ -89,6 +93,8 @@ enum Command {
     Preempt(preempt::Preempt),
     /// Seat gangs of many sizes that nearly fill their cluster
     Packing(packing::Packing),
+    /// Plan on a large cluster that is nearly full, without any API
+    Plan(what_if::PlanBench),
     /// Start a server that has many objects
     Restart(restart::Restart),
     /// Place many pods with claims, without any API
@@ -118,12 +124,14 @@ fn main() -> anyhow::Result<()> {
         Command::Contest(contest) => contest.run(),
         Command::Allocate(allocate) => allocate.run(),
         Command::Cold(cold) => cold.run(),
+        Command::Explain(explain) => explain.run(),
         Command::Fabric(fabric) => fabric.run(),
         Command::Gang(gang) => gang.run(),
         Command::Hard(hard) => hard.run(),
         Command::Negotiating(negotiating) => negotiating.run(),
         Command::Preempt(preempt) => preempt.run(),
         Command::Packing(packing) => packing.run(),
+        Command::Plan(plan) => plan.run(),
         Command::Restart(restart) => restart.run(),
         Command::Schedule(schedule) => schedule.run(),
         Command::Selectors(selectors) => selectors.run(),

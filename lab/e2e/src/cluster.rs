@@ -69,7 +69,7 @@ impl Place {
         self.connect_with(TOKEN, options)
     }
 
-    fn connect_with(&self, token: &str, options: &Options) -> Result<Connection> {
+    pub(crate) fn connect_with(&self, token: &str, options: &Options) -> Result<Connection> {
         let server = format!("https://{}", self.address);
         Ok(Connection::from_parts(&server, Some(token), Some(self.authority.as_bytes()), options)?)
     }
@@ -499,7 +499,7 @@ pub async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Result<Option<T
 }
 
 /// Writes a file that others may be reading.
-fn whole(path: &Path, text: &str) -> Result<()> {
+pub(crate) fn whole(path: &Path, text: &str) -> Result<()> {
     let new = path.with_extension("new");
     std::fs::write(&new, text)?;
     Ok(std::fs::rename(&new, path)?)

@@ -20,6 +20,7 @@ pub mod negotiate;
 mod partitions;
 pub mod passers;
 mod permissions;
+mod reader;
 pub mod ready;
 mod real;
 mod rote;

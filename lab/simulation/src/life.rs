@@ -3,6 +3,7 @@
 //! Invariant: everything that happens has a moment, and what happens at one moment happens in the order of names. Pods of
 //! whose end nobody told keep their places, and take no time.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use controllers::simulated::phases::{self, Deed};
@@ -21,7 +22,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::shelf::Key;
-use crate::simulation::Simulation;
+use crate::simulation::{START, Simulation};
 use crate::workloads::controller;
 
 /// What is to be looked at, now and later.
@@ -128,7 +129,7 @@ impl Simulation {
         let is_told = [RUN_SECONDS, FAULT].iter().any(|name| pod.metadata.annotations.contains_key(*name));
         let matters = is_going || is_told || phases::ends_by_itself(pod, self.life.times);
         let lives = report::lives(&node) && matters;
-        lives.then(|| phases::next(pod, self.shelf.now, self.life.times)).flatten()
+        lives.then(|| phases::next(&as_of(self.shelf.now, pod), self.shelf.now, self.life.times)).flatten()
     }
 
     /// The time has come for a pod.
@@ -206,4 +207,25 @@ fn followed_owner(pod: &Value) -> Option<(Key, String)> {
         _ => return None,
     };
     Some((key, owner["uid"].as_str()?.to_owned()))
+}
+
+/// A pod whose containers began to run, or crashed, in the time of the simulation: what a cluster noted, which has another clock,
+/// counts as the beginning of the simulation.
+fn as_of(now: Timestamp, pod: &Pod) -> Cow<'_, Pod> {
+    let is_of_here = |time: &objects::Time| (START..=now).contains(&time.0);
+    let Some(state) = pod.status.container_statuses.first().map(|container| &container.state) else {
+        return Cow::Borrowed(pod);
+    };
+    let began = state.running.as_ref().and_then(|running| running.started_at).or(pod.status.start_time);
+    if began.as_ref().is_none_or(is_of_here) {
+        return Cow::Borrowed(pod);
+    }
+    let mut pod = pod.clone();
+    for container in &mut pod.status.container_statuses {
+        if let Some(running) = &mut container.state.running {
+            running.started_at = Some(objects::Time(START));
+        }
+    }
+    pod.status.start_time = Some(objects::Time(START));
+    Cow::Owned(pod)
 }

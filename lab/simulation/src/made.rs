@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use cluster::change::Change;
 use convert::change;
 use gates::Gates;
+use objects::Object;
+use objects::core::node::Node;
 use objects::scheduling::priority_class::PriorityClass;
 use serde_json::Value;
 
@@ -32,7 +34,7 @@ pub struct Made {
 }
 
 /// Makes of manifests what a cluster with these features would. `around` are objects that are in the cluster already and that decide
-/// what is made: namespaces, priority classes, classes of devices, templates of claims.
+/// what is made: namespaces, priority classes, classes of devices, templates of claims, and nodes if pods of DaemonSets are to be made.
 ///
 /// # Errors
 /// A manifest is refused.
@@ -54,8 +56,9 @@ pub fn make(manifests: Vec<Manifest>, around: &[Value], gates: Gates) -> Result<
         }
     }
     let beside: BTreeSet<Key> = simulation.shelf.keys().cloned().collect();
-    // Their pods depend on the nodes of the cluster, which are not among what is looked at here.
-    let is_for_nodes = |manifest: &Manifest| manifest.value["kind"] == DAEMON_SET;
+    // Their pods depend on the nodes of the cluster.
+    let has_nodes = around.iter().any(|object| object["kind"] == Node::KIND);
+    let is_for_nodes = |manifest: &Manifest| !has_nodes && manifest.value["kind"] == DAEMON_SET;
     let (for_nodes, manifests): (Vec<Manifest>, Vec<Manifest>) =
         manifests.into_iter().partition(is_for_nodes);
     simulation.take_in(manifests)?;

@@ -35,7 +35,7 @@ use crate::shelf::{Key, Shelf};
 use crate::workloads::Workloads;
 
 /// When every simulation begins.
-const START: Timestamp = Timestamp::from_micros(1_790_000_000_000_000);
+pub(crate) const START: Timestamp = Timestamp::from_micros(1_790_000_000_000_000);
 
 /// For how long the clock goes on when pods fail again and again.
 const TIME_MS_MAX: i64 = 3_600_000;

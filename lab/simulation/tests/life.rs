@@ -65,6 +65,19 @@ fn a_pod_that_ends_makes_room_for_one_that_waits() {
 }
 
 #[test]
+fn pods_that_run_already_begin_with_the_simulation_whatever_the_clock_of_their_cluster_says() {
+    let runs = |name: &str, started: &str| {
+        format!(
+            "---\napiVersion: v1\nkind: Pod\nmetadata: {{name: {name}, annotations: {{supercargo.dev/run-seconds: '60'}}}}\n\
+             spec: {{restartPolicy: Never, nodeName: a, containers: [{{name: c, image: i}}]}}\n\
+             status: {{phase: Running, startTime: '{started}', containerStatuses: [{{name: c, state: {{running: {{startedAt: '{started}'}}}}}}]}}\n"
+        )
+    };
+    let ending = run(&[runs("early", "2020-01-01T00:00:00Z"), runs("late", "2040-01-01T00:00:00Z")]);
+    assert_eq!(fates(&ending.outcome), ["Succeeded 60s", "Succeeded 60s"]);
+}
+
+#[test]
 fn pods_of_whose_end_nobody_told_keep_their_devices() {
     let ending = run(&[pod("p", ""), pod("q", "supercargo.dev/run-seconds: '30'")]);
     let fates = fates(&ending.outcome);

@@ -133,7 +133,7 @@ fn drop_old_annotations(pod: &mut Pod) {
 fn gated(context: &Context<'_>) -> PodCondition {
     PodCondition {
         last_transition_time: Some(context.time()),
-        message: "Scheduling is blocked due to non-empty scheduling gates".to_owned(),
+        message: model::pod::SCHEDULING_GATED.to_owned(),
         reason: "SchedulingGated".to_owned(),
         status: "False".to_owned(),
         type_: "PodScheduled".to_owned(),

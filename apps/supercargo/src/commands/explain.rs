@@ -12,10 +12,10 @@ use model::group::GroupId;
 use model::pod::PodId;
 use model::workload::WorkloadId;
 use scheduling::explanation::to_json;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::failure::Failure;
-use crate::state::{Source, State};
+use crate::state::{Source, State, Unread};
 use crate::yaml;
 
 const EXAMPLES: &str = "\
@@ -109,43 +109,91 @@ impl Explain {
         let subject = self.object.within(self.namespace.as_deref().unwrap_or(state.namespace()));
         // What the caller may not read is not among the facts, so all that is known may be named.
         let told = explain(&state.snapshot(), &subject, &Audience::AllNamespaces, Effort::default());
-        let told = found(&subject, told, &state)?;
+        let told = self.found(&subject, told, &state)?;
+        let (text, document) = of_what_was_read(&subject, &told, state.unread())?;
         match self.output {
-            Format::Text => write!(out, "{told}")?,
+            Format::Text => write!(out, "{text}")?,
             Format::Json => {
-                let text = serde_json::to_string_pretty(&document(&told)).map_err(io::Error::from)?;
+                let text = serde_json::to_string_pretty(&document).map_err(io::Error::from)?;
                 writeln!(out, "{text}")?;
             }
-            Format::Yaml => out.write_all(yaml::document(&document(&told)).as_bytes())?,
+            Format::Yaml => out.write_all(yaml::document(&document).as_bytes())?,
         }
         Ok(())
     }
+
+    /// What is said of an object that is there, with what its claim says of itself.
+    fn found(&self, subject: &Subject, told: Explanation, state: &State) -> Result<Explanation, Failure> {
+        let nearest = match (subject, &told) {
+            (Subject::Pod(id), Explanation::Pod(pod)) if matches!(**pod, PodExplanation::NotFound(_)) => {
+                if let Some(aside) = self.source.aside(id, state)? {
+                    return Err(aside.into());
+                }
+                nearest_pod(id, state)
+            }
+            (Subject::Claim(id), Explanation::Claim(ClaimExplanation::NotFound(_))) => {
+                state.nearest_claim(id)
+            }
+            (_, Explanation::Group(GroupExplanation::NotFound(_))) => None,
+            (_, Explanation::Workload(_, groups)) if groups.is_empty() => None,
+            (Subject::Claim(id), _) => return Ok(with_time(id, told, state)),
+            _ => return Ok(told),
+        };
+        let hint = match nearest {
+            Some(nearest) => format!("did you mean `{nearest}`?"),
+            None => elsewhere(subject, state),
+        };
+        Err(Failure::Failed { wrong: told.to_string().trim_end().to_owned(), hint })
+    }
 }
 
-/// An explanation for programs: codes and figures, and all of it as text.
-fn document(told: &Explanation) -> Value {
-    let mut document = to_json(told);
-    document["text"] = told.to_string().into();
-    document
-}
-
-/// What is said of an object that is there, with what its claim says of itself.
-fn found(subject: &Subject, told: Explanation, state: &State) -> Result<Explanation, Failure> {
-    let nearest = match (subject, &told) {
-        (Subject::Pod(id), Explanation::Pod(pod)) if matches!(**pod, PodExplanation::NotFound(_)) => {
-            nearest_pod(id, state)
+/// An explanation as text, and for programs: codes and figures, and all of it as text. If not everything could be read, first what the
+/// scheduler wrote to the pod, since it knows the whole cluster.
+fn of_what_was_read(
+    subject: &Subject,
+    told: &Explanation,
+    unread: &Unread,
+) -> Result<(String, Value), Failure> {
+    let (mut text, mut document) = (told.to_string(), to_json(told));
+    if !unread.kinds().is_empty() {
+        document["notListed"] = json!(unread.kinds());
+        if let (Subject::Pod(id), true) = (subject, is_verdict(told)) {
+            let written = unread.message(id);
+            text = match (written, unread.nodes()) {
+                (None, Some(why)) => {
+                    return Err(Failure::Failed {
+                        wrong: format!("cannot explain pod {id} without nodes: {why}"),
+                        hint: "ask for permission to list nodes, resourceslices and deviceclasses".to_owned(),
+                    });
+                }
+                (Some(written), Some(_)) => {
+                    document = json!({
+                        "kind": "Pod", "namespace": &*id.namespace, "name": &*id.name, "state": "Waiting",
+                        "message": written, "notListed": unread.kinds(),
+                    });
+                    let rest = "nodes cannot be listed, so there is no more to say";
+                    format!("{written}\npod {id} waits: this is the message of its condition; {rest}\n")
+                }
+                (Some(written), None) if text.lines().next() != Some(written) => {
+                    let first = format!("{written}\npod {id} waits: this is the message of its condition");
+                    format!("{first}\n\nonly by the objects that can be listed:\n{text}")
+                }
+                (None, None) if text.lines().count() == 1 => {
+                    format!("only by the objects that can be listed:\n{text}")
+                }
+                _ => text,
+            };
+            document["condition"] = json!(written);
         }
-        (Subject::Claim(id), Explanation::Claim(ClaimExplanation::NotFound(_))) => state.nearest_claim(id),
-        (_, Explanation::Group(GroupExplanation::NotFound(_))) => None,
-        (_, Explanation::Workload(_, groups)) if groups.is_empty() => None,
-        (Subject::Claim(id), _) => return Ok(with_time(id, told, state)),
-        _ => return Ok(told),
-    };
-    let hint = match nearest {
-        Some(nearest) => format!("did you mean `{nearest}`?"),
-        None => elsewhere(subject, state),
-    };
-    Err(Failure::Failed { wrong: told.to_string().trim_end().to_owned(), hint })
+    }
+    document["text"] = text.as_str().into();
+    Ok((text, document))
+}
+
+/// Whether it says what the scheduler decides about a pod.
+fn is_verdict(told: &Explanation) -> bool {
+    let Explanation::Pod(pod) = told else { return false };
+    matches!(**pod, PodExplanation::Waiting(_) | PodExplanation::WaitingInGroup { .. })
 }
 
 /// A claim with the time of its allocation. Facts keep that only where a deadline is counted from it.

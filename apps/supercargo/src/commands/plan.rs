@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use simulation::{Manifest, make, namespace_of, needed_gates};
 
 use crate::commands::simulate::read_path;
-use crate::failure::Failure;
+use crate::failure::{Failure, UNWELCOME, advice};
 use crate::state::{Source, State};
 use crate::yaml;
 
@@ -33,8 +33,8 @@ Examples:
   supercargo plan defragment -f gang.yaml                         find the fewest moves of pods that make these fit
 
 The scheduler's own code decides, on a copy of the state; nothing is written. Pods that wait in the cluster take part in the order of the
-scheduler's queue. As in `supercargo simulate`, claims are created from templates, and pods for Deployments, StatefulSets, Jobs
-and CronJobs, but not for DaemonSets.
+scheduler's queue. As in `supercargo simulate`, claims are created from templates, and pods for Deployments, StatefulSets, DaemonSets
+(on the nodes that there are, without those of add-node), Jobs and CronJobs.
 
 Values of --with:
   drain=NODE                 no new pods on NODE, and its pods are rescheduled; pods of DaemonSets stay
@@ -45,7 +45,7 @@ Values of --with:
   priority=POD=VALUE         VALUE is a number or a PriorityClass
   without=POD                POD does not exist
 
-Exit codes: 0 every pod fits, 1 the plan cannot be made, 2 a pod does not fit";
+Exit codes: 0 every pod fits, 1 the plan cannot be made, 2 usage error, 3 a pod does not fit";
 
 /// Check whether and where pods would fit in a cluster, and which pods would be preempted for them
 #[derive(Args, Debug)]
@@ -115,7 +115,7 @@ impl Plan {
         let plan = plan(question).map_err(no_such_thing)?;
         say_all(complaints, &plan.notes);
         input.write(out, || tables::plan(&plan, &facts), || json::plan(&plan))?;
-        Ok(if plan.fits() { ExitCode::SUCCESS } else { ExitCode::from(2) })
+        Ok(if plan.fits() { ExitCode::SUCCESS } else { ExitCode::from(UNWELCOME) })
     }
 }
 
@@ -130,6 +130,18 @@ impl Input {
         let features: Vec<String> = features.collect();
         let used: BTreeSet<Gate> = needed_gates(&manifests).into_keys().collect();
         let state = self.source.read_for_manifests(self.namespace.as_deref(), &features, used, complaints)?;
+        if let Some(why) = state.unread().nodes() {
+            return Err(Failure::Failed {
+                wrong: format!("cannot plan without nodes: {why}"),
+                hint: "ask for permission to list nodes, resourceslices and deviceclasses".to_owned(),
+            });
+        }
+        if ["pods", "resourceclaims"].iter().any(|plural| state.unread().kinds().contains(plural)) {
+            let text =
+                "pods and claims that cannot be listed are left out, so that less may fit than is said here";
+            say(complaints, "warning", text);
+        }
+        self.check_namespace(&manifests, &state)?;
         let made = self.made(manifests, &state)?;
         for trouble in &made.troubles {
             say(complaints, "warning", trouble);
@@ -159,6 +171,22 @@ impl Input {
         })
     }
 
+    /// Fails if the namespace that was named is not there, as far as namespaces are known.
+    fn check_namespace(&self, manifests: &[Manifest], state: &State) -> Result<(), Failure> {
+        let Some(wanted) = self.namespace.as_deref() else { return Ok(()) };
+        let made = manifests.iter().map(|manifest| &manifest.value);
+        let namespaces = state.around().iter().chain(made).filter(|object| object["kind"] == "Namespace");
+        let known: BTreeSet<&str> =
+            namespaces.filter_map(|object| object["metadata"]["name"].as_str()).collect();
+        // A saved state may have none of them, and so may a caller who cannot list them.
+        let are_known = state.around().iter().any(|object| object["kind"] == "Namespace");
+        if !are_known || known.contains(wanted) {
+            return Ok(());
+        }
+        let hint = advice(wanted, known.iter().copied());
+        Err(Failure::Failed { wrong: format!("namespace {wanted} does not exist"), hint })
+    }
+
     fn manifests(&self) -> Result<Vec<Manifest>, Failure> {
         let stdin = self.files.iter().filter(|file| *file == Path::new("-")).count();
         if stdin > 1 || stdin == 1 && self.source.reads_stdin() {
@@ -185,7 +213,11 @@ impl Input {
                 object["metadata"]["namespace"] = json!(state.namespace());
             }
         }
-        make(manifests, state.around(), state.gates()).map_err(|bad| Failure::hinted(&bad.to_string()))
+        let mut around = state.around().to_vec();
+        if manifests.iter().any(|manifest| manifest.value["kind"] == "DaemonSet") {
+            around.extend(state.nodes());
+        }
+        make(manifests, &around, state.gates()).map_err(|bad| Failure::hinted(&bad.to_string()))
     }
 
     /// Writes an answer in the form that is wanted.

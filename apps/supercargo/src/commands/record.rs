@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use client::Options;
+use client::{Answer, Connection, ListRequest, Options};
 use config::SchedulerSettings;
 use gates::Gates;
 use runtime::{Listener, Notice, Recording, State, Target};
@@ -32,7 +32,7 @@ Examples:
 It only reads. Environment variables, commands and arguments of containers, and the annotation in which kubectl keeps whole objects, are
 not saved; Secrets and ConfigMaps are not read. Names, labels, other annotations and the configuration of devices are saved.";
 
-/// How long the first read of all objects may take if `--duration` is set.
+/// How long the first read of all objects may take.
 const SYNC_WITHIN: Duration = Duration::from_secs(120);
 
 /// How long writes may take once it is to stop: there are none.
@@ -133,6 +133,7 @@ impl Record {
         let context = self.context.as_deref();
         let connection =
             reach::connect_as_user(self.kubeconfig.as_deref(), context, &Options::default()).await?;
+        reached(&connection).await?;
         let (ears, heard) = watch::channel(Progress::default());
         let options = runtime::Options {
             settings: scheduling::settings(settings, gates),
@@ -158,6 +159,15 @@ impl Record {
     }
 }
 
+/// Fails if the server does not answer at all. A scheduler would try again and again.
+async fn reached(connection: &Connection) -> Result<(), Failure> {
+    let wanted = ListRequest { api_version: "v1", plural: "nodes", page_size: 1, ..ListRequest::default() };
+    match connection.list_page(&wanted, None).await {
+        Answer::Unavailable(why) => Err(Failure::hinted(&format!("cannot record: {why}"))),
+        _ => Ok(()),
+    }
+}
+
 /// Reports what cannot be read whenever that changes. It ends only if it cannot be written.
 async fn complain(mut heard: watch::Receiver<Progress>, complaints: &mut dyn Write) -> io::Error {
     let mut told = None;
@@ -180,10 +190,12 @@ async fn until_done(mut heard: watch::Receiver<Progress>, duration: Option<Durat
         let _ = troubled.wait_for(|progress| progress.trouble.is_some()).await;
     };
     let is_over = async {
-        let Some(duration) = duration else { return std::future::pending().await };
         let synced = heard.wait_for(|progress| progress.is_synced);
         if timeout(SYNC_WITHIN, synced).await.is_ok() {
-            sleep(duration).await;
+            match duration {
+                Some(duration) => sleep(duration).await,
+                None => std::future::pending().await,
+            }
         }
     };
     tokio::select! {

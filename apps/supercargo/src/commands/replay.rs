@@ -10,7 +10,7 @@ use recordings::{RecordingError, RecordingReader};
 use scheduling::recording::{Difference, Line, ReplayTally};
 use serde_json::{Value, json};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, UNWELCOME};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -19,7 +19,7 @@ Examples:
   supercargo replay scheduler.recording -o json     the same for programs
   supercargo explain trainer --state scheduler.recording --at 2026-11-19T12:00:00Z    why a pod waited at that time
 
-Exit codes: 0 if all decisions are the same, 2 if some differ, 1 if the recording cannot be read.";
+Exit codes: 0 all decisions are the same, 1 the recording cannot be read, 2 usage error, 3 some decisions differ";
 
 /// On how many threads nodes are looked at, if the machine has as many cores. Decisions do not depend on it.
 const PARALLELISM: u32 = 16;
@@ -88,7 +88,7 @@ impl Replay {
             Format::Text => out.write_all(replayed.text().as_bytes())?,
             Format::Json => writeln!(out, "{:#}", replayed.json())?,
         }
-        Ok(if replayed.tally.differences == 0 { ExitCode::SUCCESS } else { ExitCode::from(2) })
+        Ok(if replayed.tally.differences == 0 { ExitCode::SUCCESS } else { ExitCode::from(UNWELCOME) })
     }
 }
 

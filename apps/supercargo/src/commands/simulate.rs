@@ -21,7 +21,7 @@ use crate::cli::seconds;
 use crate::columns::{columns, row};
 use crate::commands::features::refusal;
 use crate::configuration;
-use crate::failure::Failure;
+use crate::failure::{Failure, UNWELCOME};
 use crate::yaml;
 use explained::Explained;
 
@@ -35,7 +35,7 @@ Examples:
 
 Pods of Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs and CronJobs are created as their controllers would create them.
 
-Exit codes: 0 every pod has a node, 1 a manifest is wrong, 2 a pod waits";
+Exit codes: 0 every pod has a node, 1 a manifest is wrong, 2 usage error, 3 a pod waits";
 
 /// Show where the pods of manifests would be scheduled, without a cluster
 #[derive(Args, Debug)]
@@ -48,7 +48,7 @@ pub(crate) struct Simulate {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Seconds until the containers of a pod end, if it is to end (restartPolicy Never or OnFailure), unless its annotation
-    /// supercargo.dev/run-seconds says otherwise [default: it does not end]
+    /// supercargo.dev/run-seconds says otherwise; for pods that run already, from now on [default: it does not end]
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = seconds)]
     run_seconds: Option<Duration>,
     /// Explain each waiting pod as `supercargo explain` does, and show devices, utilization and fragmentation
@@ -127,7 +127,7 @@ impl Simulate {
                 out.write_all(yaml::document(&document(&outcome, explained.as_ref())?).as_bytes())?;
             }
         }
-        Ok(if outcome.pending() == 0 { ExitCode::SUCCESS } else { ExitCode::from(2) })
+        Ok(if outcome.pending() == 0 { ExitCode::SUCCESS } else { ExitCode::from(UNWELCOME) })
     }
 }
 

@@ -26,7 +26,7 @@ use crate::commands::apiserver::stopped;
 use crate::commands::features::refusal;
 use crate::commands::simulate::read_path;
 use crate::embedded;
-use crate::failure::Failure;
+use crate::failure::{Failure, UNWELCOME};
 use crate::live::{Board, Show, is_live};
 use crate::private_file::Held;
 use crate::sample::{self, Wanted};
@@ -39,7 +39,7 @@ Examples:
   supercargo up --no-examples -f cluster/ --exit-when-settled   for scripts
   cargo run --release -- up                           from the source
 
-Exit codes: 0 stopped; with --exit-when-settled, 0 if every pod is scheduled and 2 if a pod waits; 1 after a failure";
+Exit codes: 0 stopped; with --exit-when-settled, 0 if every pod is scheduled and 3 if a pod waits; 1 after a failure, 2 usage error";
 
 /// The default address, if it is not in use.
 const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 6443);
@@ -209,7 +209,7 @@ impl Up {
         let ending = self.follow(cluster, wanted, hearing, &mut board, &mut show, out).await;
         heard(show.end(&board, out))?;
         match ending? {
-            Ending::Settled if board.tally().waiting > 0 => Ok(ExitCode::from(2)),
+            Ending::Settled if board.tally().waiting > 0 => Ok(ExitCode::from(UNWELCOME)),
             Ending::Settled => Ok(ExitCode::SUCCESS),
             Ending::Stopped if self.exit_when_settled => {
                 Err(Failure::hinted("stopped before all pods were settled"))

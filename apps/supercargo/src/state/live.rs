@@ -6,15 +6,17 @@ use std::io::Write;
 use std::sync::Arc;
 
 use client::{Answer, Connection, ListRequest, Selectors};
+use cluster::change::Change;
 use convert::followed::{FOLLOWED, FollowedKind};
 use inventory::observed::Namespaces;
+use model::pod::{Pod, PodId};
 use objects::Object;
 use objects::resource::claim::ResourceClaim;
 use schema::{Scope, table};
 use serde_json::{Value, json};
 use simulation::{Manifest, Observation, Place};
 
-use super::{Gathered, Wanted};
+use super::{Gathered, Unread, Wanted};
 use crate::failure::Failure;
 
 /// How many objects come in one answer.
@@ -93,6 +95,7 @@ pub(super) async fn gather(
             .filter(|name| !name.is_empty())
             .map(str::to_owned)
             .collect(),
+        unread: Unread::default(),
         complaints,
     };
     let mut claims = Namespaces::All;
@@ -112,6 +115,7 @@ pub(super) async fn gather(
                 }
                 is_any_read |= !names.is_empty();
                 refused.push(why.clone());
+                gatherer.unread.add(kind.plural, &why);
                 gaps.entry(names).or_insert_with(|| (Vec::new(), why)).0.push(kind.plural);
             }
         }
@@ -121,7 +125,32 @@ pub(super) async fn gather(
     }
     gatherer.tell(&gaps);
     let namespace = namespace.unwrap_or(connection.default_namespace()).to_owned();
-    Ok(Gathered { observation: gatherer.observation, claims, namespace })
+    Ok(Gathered { observation: gatherer.observation, claims, namespace, unread: gatherer.unread })
+}
+
+/// A pod, if it is there, finished ones too.
+pub(super) async fn pod(connection: &Connection, id: &PodId) -> Result<Option<Arc<Pod>>, Failure> {
+    let selectors = Selectors { fields: format!("metadata.name={}", id.name), ..Selectors::default() };
+    let namespace = &*id.namespace;
+    let wanted = ListRequest { api_version: "v1", plural: "pods", namespace, selectors, page_size: 1 };
+    let page = match connection.list_page(&wanted, None).await {
+        Answer::Done(page) => page,
+        other => {
+            let why = other.trouble().unwrap_or_default();
+            return Err(Failure::hinted(&format!("cannot read pod {id}: {why}")));
+        }
+    };
+    let mut observation = Observation::default();
+    for mut item in page.items {
+        item["apiVersion"] = json!("v1");
+        item["kind"] = json!("Pod");
+        let place = Place { file: format!("pods/{}", id.name), line: 1 };
+        observation.take(Manifest::made(place, item)).map_err(|bad| Failure::hinted(&bad.what))?;
+    }
+    Ok(observation.changes.into_iter().find_map(|change| match change {
+        Change::PodApplied(pod) => Some(pod),
+        _ => None,
+    }))
 }
 
 /// Of which namespaces the objects of a kind were read.
@@ -138,6 +167,7 @@ struct Gatherer<'g> {
     observation: Observation,
     /// The namespaces to look in where all are forbidden.
     namespaces: BTreeSet<String>,
+    unread: Unread,
     complaints: &'g mut dyn Write,
 }
 
@@ -148,7 +178,7 @@ impl Gatherer<'_> {
             Listed::Done(part) => {
                 if kind.kind == "Namespace" {
                     let names = part.changes.iter().filter_map(|change| match change {
-                        cluster::change::Change::NamespaceApplied(name, _) => Some(name.to_string()),
+                        Change::NamespaceApplied(name, _) => Some(name.to_string()),
                         _ => None,
                     });
                     self.namespaces.extend(names);
@@ -165,7 +195,13 @@ impl Gatherer<'_> {
                 }
                 return Ok(Reading::NotServed);
             }
-            Listed::Forbidden(why) => why,
+            Listed::Forbidden(why) => {
+                // Of a kind that there is not, a server says only that it is forbidden.
+                if self.connection.serves(kind.api_version, kind.plural).await.done() == Some(false) {
+                    return Ok(Reading::NotServed);
+                }
+                why
+            }
         };
         let scope = table().kind(kind.api_version, kind.kind).map(|known| known.scope);
         let mut readable = BTreeSet::new();
@@ -238,6 +274,9 @@ impl Gatherer<'_> {
         item["apiVersion"] = json!(kind.api_version);
         item["kind"] = json!(kind.kind);
         let name = item["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        if kind.kind == objects::core::pod::Pod::KIND {
+            self.unread.note_condition(&item);
+        }
         let place = Place { file: format!("{}/{name}", kind.plural), line: 1 };
         // An object that a scheduler cannot read either is as good as not there, and is told of.
         if let Err(bad) = part.take(Manifest::made(place, item)) {

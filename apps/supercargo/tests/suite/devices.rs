@@ -350,8 +350,12 @@ fn a_caller_who_may_read_one_namespace_is_told_of_that_one_and_of_what_is_missin
         assert!(told.iter().any(|one| one == expected), "{expected} in {told:?}");
     }
     let written = text(&output.stdout);
-    assert!(
-        written.contains("team-a") && !written.contains("team-b") && !written.contains("ops"),
-        "{written}"
-    );
+    let told = run(&["explain", "attach", "--kubeconfig", &kubeconfig]);
+    assert_eq!(told.status.code(), Some(0), "{}", text(&told.stderr));
+    for written in [written, text(&told.stdout)] {
+        assert!(
+            written.contains("team-a") && !written.contains("team-b") && !written.contains("ops"),
+            "{written}"
+        );
+    }
 }

@@ -76,7 +76,12 @@ fn a_workload_is_told_group_by_group() {
     assert!(!groups.is_empty() && groups.iter().all(|group| group["state"].is_string()), "{told}");
     assert_eq!(groups[0]["name"], "training/workers/0");
     let pod = document(&["worker-0-0", "--state", "examples/gang/workload.yaml"]);
-    assert_eq!((&pod["state"], &pod["group"]), (&json!("WaitingInGroup"), &groups[0]));
+    // No controller has created the claims of the manifest.
+    assert_eq!(
+        (&pod["state"], &pod["reasons"]),
+        (&json!("Waiting"), &json!(["WaitingForClaimFromTemplate"]))
+    );
+    assert_eq!(groups[0]["reasons"], json!(["WaitingForMember"]));
 }
 
 #[test]
@@ -91,12 +96,7 @@ fn deadlines_of_a_saved_state_are_judged_as_of_the_time_that_is_named() {
 #[test]
 fn what_cannot_be_explained_is_said_with_what_could_be() {
     let cases = [
-        (
-            &["latecmer", "-n", "team-b"][..],
-            1,
-            "pod team-b/latecmer does not exist",
-            "did you mean `latecomer`?",
-        ),
+        (&["latecmer", "-n", "team-b"][..], 1, "pod team-b/latecmer not found", "did you mean `latecomer`?"),
         (&["claim/strem", "-n", "team-b"], 1, "claim team-b/strem not found", "did you mean `stream`?"),
     ];
     let kind = text(&run(&["service/web", "--state", STATE]).stderr);

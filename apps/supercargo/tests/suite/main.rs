@@ -12,6 +12,7 @@ mod mistakes;
 mod monitoring;
 mod outages;
 mod plan;
+mod readers;
 mod reasons;
 mod recordings;
 mod reference;

@@ -193,17 +193,17 @@ const FAILED: &[Mistake] = &[
     ),
     (
         "explain x --state examples/devices",
-        "pod default/x does not exist, or waits for another scheduler",
+        "pod default/x not found",
         "check the name, and the namespace with -n",
     ),
     (
         "explain latecomr -n team-b --state examples/devices",
-        "pod team-b/latecomr does not exist, or waits for another scheduler",
+        "pod team-b/latecomr not found",
         "did you mean `latecomer`?",
     ),
     (
         "explain latecomer --state examples/devices",
-        "pod default/latecomer does not exist, or waits for another scheduler",
+        "pod default/latecomer not found",
         "namespace team-b has one of this name: use -n team-b",
     ),
     (

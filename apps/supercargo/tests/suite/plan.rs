@@ -63,7 +63,7 @@ fn workers(count: usize) -> String {
 #[test]
 fn pods_are_told_with_their_nodes_and_devices_or_with_the_first_sentence_of_why_not() {
     let (plan, code) = planned(&["-f", PODS], "");
-    assert_eq!((code, &plan["fits"], &plan["message"]), (2, &json!(false), &json!("1 of 2 pods fit.")));
+    assert_eq!((code, &plan["fits"], &plan["message"]), (3, &json!(false), &json!("1 of 2 pods fit.")));
     let pods = plan["pods"].as_array().expect("a list");
     assert_eq!((&pods[0]["name"], &pods[0]["node"]), (&json!("tune"), &json!("node-2")));
     assert_eq!(pods[0]["devices"][0]["device"], "gpu-1");
@@ -210,13 +210,13 @@ fn pods_that_wait_already_take_part_in_the_order_of_the_queue() {
         (others.len(), &others[0]["name"], &others[0]["node"]),
         (1, &json!("early"), &json!("node-2"))
     );
-    assert_eq!((code, &plan["message"]), (2, &json!("4 of 7 pods fit.")));
+    assert_eq!((code, &plan["message"]), (3, &json!("4 of 7 pods fit.")));
 }
 
 #[test]
 fn what_cannot_be_planned_is_said_with_what_could_be() {
     let with = |change: &'static str| vec!["-f", PODS, "--state", STATE, "--with", change];
-    let cases: [(Vec<&str>, &str, i32, &str); 16] = [
+    let cases: [(Vec<&str>, &str, i32, &str); 15] = [
         (vec!["--state", STATE], "", 2, "there is nothing to plan"),
         (vec!["-f", "-", "--state", STATE], "", 1, "no manifests in stdin"),
         (
@@ -224,13 +224,6 @@ fn what_cannot_be_planned_is_said_with_what_could_be() {
             "apiVersion: v1\nkind: Namespace\nmetadata: {name: here}\n",
             1,
             "no pods",
-        ),
-        (
-            vec!["-f", "-", "--state", STATE],
-            "{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: d}, spec: {selector: {matchLabels: {a: b}}, \
-             template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}}}",
-            1,
-            "ignored objects of kind DaemonSet",
         ),
         (vec!["-f", "-", "--state", "-"], "", 2, "stdin can be read once only"),
         (with("drain=nod-1"), "", 1, "node nod-1 does not exist\nhint: did you mean `node-1`?"),
@@ -257,6 +250,56 @@ fn what_cannot_be_planned_is_said_with_what_could_be() {
 }
 
 #[test]
+fn a_daemon_set_has_a_pod_on_each_node_that_suits_it() {
+    let daemons = "{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: d}, spec: {selector: {matchLabels: {a: b}}, \
+         template: {metadata: {labels: {a: b}}, spec: {nodeSelector: {example.com/rack: rack-2}, \
+         containers: [{name: c, image: i}]}}}}";
+    let (plan, code) = planned(&["-f", "-"], daemons);
+    assert_eq!((code, &plan["message"]), (0, &json!("All 2 pods fit.")), "{plan}");
+    let nodes: Vec<Value> = nodes(&plan).into_values().collect();
+    assert_eq!(nodes, [json!("node-3"), json!("node-4")], "{plan}");
+}
+
+#[test]
+fn a_namespace_that_does_not_exist_is_told_if_namespaces_are_known() {
+    let saved = fs::read_to_string(root().join(STATE)).expect("the example can be read");
+    let named = |state: &str| {
+        let pod = env::temp_dir().join(format!("supercargo-plan-namespace-{}.yaml", process::id()));
+        fs::copy(root().join(ONE), &pod).expect("a file can be written");
+        let output =
+            supercargo(&["plan", "-n", "team-c", "-f", &pod.display().to_string(), "--state", "-"], state);
+        let _ = fs::remove_file(&pod);
+        (output.status.code(), text(&output.stderr))
+    };
+    let with = format!("{saved}\n---\n{{apiVersion: v1, kind: Namespace, metadata: {{name: team-a}}}}\n");
+    let told = "error: namespace team-c does not exist\nhint: did you mean `team-a`?\n";
+    assert_eq!(named(&with), (Some(1), told.to_owned()));
+    assert_eq!(named(&saved).0, Some(0), "no namespace was saved");
+}
+
+#[test]
+fn kinds_that_a_saved_state_lacks_are_named() {
+    let saved = fs::read_to_string(root().join(STATE)).expect("the example can be read");
+    let parts: Vec<&str> = saved.split("---\n").collect();
+    let without = |kind: &str| {
+        let line = format!("kind: {kind}");
+        let kept = parts.iter().filter(|part| !part.contains(&line));
+        kept.copied().collect::<Vec<_>>().join("---\n")
+    };
+    let note = |state: &str| {
+        let output = supercargo(&["plan", "--with", "drain=node-3", "--state", "-"], state);
+        text(&output.stderr).lines().find(|line| line.contains("the saved state has no")).map(str::to_owned)
+    };
+    assert_eq!(note(&saved), None);
+    let told = note(&without("ResourceSlice")).expect("it is told");
+    assert_eq!(
+        told,
+        "note: the saved state has no resourceslices; if the cluster has some, add the output of \
+         `kubectl get resourceslices -A -o yaml`"
+    );
+}
+
+#[test]
 fn capacity_is_the_number_of_pods_that_fit_and_no_more() {
     let (told, code) = planned(&["capacity", "-f", ONE], "");
     assert_eq!((code, &told["count"], &told["complete"]), (0, &json!(7), &json!(true)));
@@ -275,9 +318,9 @@ fn capacity_is_the_number_of_pods_that_fit_and_no_more() {
     assert_eq!(told["oneMoreNode"], json!([more("node-1"), more("node-4")]));
     assert_eq!(planned(&["-f", "-"], &workers(7)).1, 0);
     let (plan, code) = planned(&["-f", "-"], &workers(8));
-    assert_eq!((code, &plan["message"]), (2, &json!("7 of 8 pods fit.")));
+    assert_eq!((code, &plan["message"]), (3, &json!("7 of 8 pods fit.")));
     let (none, code) = planned(&["capacity", "-f", LARGE], "");
-    assert_eq!((code, &none["count"], &none["oneMoreNode"][0]["pods"]), (2, &json!(0), &json!(1)));
+    assert_eq!((code, &none["count"], &none["oneMoreNode"][0]["pods"]), (3, &json!(0), &json!(1)));
 }
 
 #[test]
@@ -334,7 +377,7 @@ fn moves_keep_to_budgets_and_say_when_there_are_none() {
         all.rsplit("---\n").next().expect("it is the last").replace(budget, "{name: t, namespace: team-a}");
     let all = format!("{all}\n---\n{first}");
     let (none, code) = told(&all, &[]);
-    assert_eq!((code, &none["moves"], &none["fewest"]), (Some(2), &Value::Null, &json!(true)), "{none}");
+    assert_eq!((code, &none["moves"], &none["fewest"]), (Some(3), &Value::Null, &json!(true)), "{none}");
     assert_eq!(none["message"], "Even up to 5 moves cannot free a place for the pods.");
 }
 
@@ -360,7 +403,7 @@ fn a_gang_gets_a_place_by_moves_that_make_way_for_each_other() {
         "{told}"
     );
     let (few, code) = planned(&["defragment", "--moves", "2", "-f", "-"], &gang);
-    assert_eq!((code, &few["moves"]), (2, &Value::Null), "{few}");
+    assert_eq!((code, &few["moves"]), (3, &Value::Null), "{few}");
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Recordings as people make and read them: of a scheduler that is killed and starts again, and of a cluster that is only looked at.
 
+use std::env;
 use std::fs::{self, File};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{self, Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -34,7 +36,7 @@ impl Drop for Site {
 
 impl Site {
     fn new(name: &str) -> Site {
-        let folder = std::env::temp_dir().join(format!("supercargo-{name}-{}", process::id()));
+        let folder = env::temp_dir().join(format!("supercargo-{name}-{}", process::id()));
         fs::create_dir_all(&folder).expect("a folder can be made");
         Site { folder, running: Vec::new() }
     }
@@ -235,6 +237,29 @@ async fn a_scheduler_that_is_killed_leaves_a_recording_that_is_replayed_and_expl
     damaged_and_changed(&site, &recorded);
 }
 
+#[test]
+fn recording_a_server_that_cannot_be_reached_fails_at_once() {
+    let folder = env::temp_dir().join(format!("supercargo-unreachable-{}", process::id()));
+    fs::create_dir_all(&folder).expect("a folder can be made");
+    let path = |name: &str| folder.join(name).display().to_string();
+    let (kubeconfig, recording) = (path("kubeconfig"), path("cluster.recording"));
+    // Nothing listens on a port that was just given back.
+    let free = TcpListener::bind("127.0.0.1:0").and_then(|held| held.local_addr()).expect("a port is free");
+    let config = json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "c",
+        "clusters": [{ "name": "c", "cluster": { "server": format!("http://{free}") } }],
+        "users": [{ "name": "u", "user": {} }],
+        "contexts": [{ "name": "c", "context": { "cluster": "c", "user": "u" } }],
+    });
+    fs::write(&kubeconfig, config.to_string()).expect("a file can be written");
+    let output = run(&["record", "-o", &recording, "--kubeconfig", &kubeconfig]);
+    let said = text(&output.stderr);
+    let is_there = Path::new(&recording).exists();
+    let _ = fs::remove_dir_all(&folder);
+    assert_eq!((output.status.code(), is_there), (Some(1), false), "{said}");
+    assert!(said.starts_with("error: cannot record: ") && said.contains(&free.to_string()), "{said}");
+}
+
 /// A recording in which another scheduler decided, and one that is damaged.
 fn damaged_and_changed(site: &Site, recorded: &[String]) {
     let changed = site.path("changed.recording");
@@ -251,7 +276,7 @@ fn damaged_and_changed(site: &Site, recorded: &[String]) {
     }
     recorder.finish().expect("a disk");
     let (told, code) = replayed(&changed);
-    assert_eq!((code, &told["differenceCount"]), (Some(2), &json!(1)), "{told}");
+    assert_eq!((code, &told["differenceCount"]), (Some(3), &json!(1)), "{told}");
     let one = &told["differences"][0];
     assert_eq!(
         (&one["recorded"], &one["now"]),

@@ -41,10 +41,10 @@ fn when_every_pod_has_a_node_the_exit_code_is_0() {
 }
 
 #[test]
-fn when_a_pod_waits_its_reason_is_told_and_the_exit_code_is_2() {
+fn when_a_pod_waits_its_reason_is_told_and_the_exit_code_is_3() {
     // A folder stands for the files in it.
     let output = simulate(&[".", "-o", "json"], "");
-    assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(2), ""));
+    assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(3), ""));
     let late = &answer(&output)["pods"][0];
     assert_eq!((&late["name"], &late["node"]), (&json!("latecomer"), &Value::Null));
     let reason = late["reason"].as_str().expect("it says why");
@@ -121,7 +121,7 @@ fn a_folder_without_manifests_is_an_error() {
 #[test]
 fn waiting_pods_are_explained_as_explain_does_and_devices_are_summed_up() {
     let output = simulate(&[".", "--explain"], "");
-    assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(2), ""));
+    assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(3), ""));
     let told = text(&output.stdout);
     let explained = "
 pod default/latecomer waits:
@@ -161,7 +161,7 @@ fn pods_that_ask_for_the_same_are_explained_once() {
 fn a_feature_that_is_off_is_off_in_the_simulation_too() {
     let tainted = include_str!("../../../../examples/simulate/gpus.yaml")
         .replace("{name: gpu-0}", "{name: gpu-0, taints: [{key: example.com/worn, effect: NoSchedule}]}");
-    assert_eq!(simulate(&["-"], &tainted).status.code(), Some(2));
+    assert_eq!(simulate(&["-"], &tainted).status.code(), Some(3));
     let output =
         simulate(&["-", "--feature-gates=DRADeviceTaints=false,DRADeviceTaintRules=false"], &tainted);
     assert_eq!(output.status.code(), Some(0), "{}{}", text(&output.stdout), text(&output.stderr));
@@ -207,7 +207,7 @@ spec:
 #[test]
 fn features_that_manifests_need_are_on_unless_they_are_turned_off_and_either_is_told() {
     let output = simulate(&["-"], SCHEMES);
-    assert_eq!(output.status.code(), Some(2), "{}{}", text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(3), "{}{}", text(&output.stdout), text(&output.stderr));
     assert!(
         text(&output.stdout).contains("0 compatible with devices that share their counters"),
         "{}",
@@ -220,7 +220,7 @@ hint: a cluster has these feature gates off by default; to simulate it without o
     assert_eq!(text(&output.stderr), expected);
     let setting = "--feature-gates=DRADeviceCompatibilityGroups=true";
     let output = simulate(&["-", setting], SCHEMES);
-    assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(2), ""));
+    assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(3), ""));
     let ignored = "so the simulation ignores what needs it in ResourceSlice";
     for setting in ["DRADeviceCompatibilityGroups=false", "AllAlpha=false"] {
         let output = simulate(&["-", "--feature-gates", setting], SCHEMES);
@@ -303,7 +303,7 @@ fn pods_are_placed_by_the_profile_that_they_name() {
 #[test]
 fn a_pod_that_matters_more_takes_the_device_of_another_and_who_went_is_told() {
     let output = simulate(&["../preemption/gpus.yaml", "-o", "json"], "");
-    assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(2), ""), "one pod has no place");
+    assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(3), ""), "one pod has no place");
     let answer = answer(&output);
     let pods: Vec<_> =
         answer["pods"].as_array().expect("a list").iter().map(|pod| (&pod["name"], &pod["node"])).collect();

@@ -81,7 +81,7 @@ fn the_sample_cluster_settles_and_says_who_waits_and_why() {
     let folder = Folder::new("sample");
     let output = finished(up(&folder, &["--exit-when-settled"]), "");
     let answer = text(&output.stdout);
-    assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(2), ""), "{answer}");
+    assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(3), ""), "{answer}");
     for begin in
         ["address     https://127.0.0.1:", "kubeconfig  ", "storage     in memory", "runs        API server"]
     {
@@ -117,7 +117,7 @@ fn a_pod_that_asks_for_a_scheduler_which_nobody_runs_is_told_so() {
     let output =
         finished(up(&folder, &["--no-examples", "--nodes=1", "-f", "-", "--exit-when-settled"]), pod);
     let answer = text(&output.stdout);
-    assert_eq!(output.status.code(), Some(2), "{answer}");
+    assert_eq!(output.status.code(), Some(3), "{answer}");
     let end = "default/p           waits      no scheduler named other runs in this cluster, only \
         default-scheduler; hint: correct spec.schedulerName, or start other\n1 pod: 1 waiting\n";
     assert!(answer.ends_with(end), "{answer}");

@@ -20,7 +20,7 @@ use crate::cycle::Cycle;
 use crate::filters::{self, Around, Mounts};
 use crate::gang::{GangCandidate, Way, importance};
 use crate::pod::Beside;
-use crate::preempt::{Absence, Attempt, Candidate, pods_of};
+use crate::preempt::{Absence, Attempt, Candidate, Going, pods_of};
 use crate::values::choice::Choice;
 use crate::values::node_refusal::NodeRefusal;
 use crate::values::pod_refusal::PodRefusal;
@@ -67,11 +67,10 @@ impl Situation<'_> {
                         cycle.lift_plans(pod);
                         Some(Attempt::Found(cycle.try_candidate(pod, &refusal, &candidate, before)?))
                     }
-                    Some(Attempt::NotEligible(_, Some(_))) => {
+                    Some(Attempt::Going(Going { planned: Some(_), .. })) => {
                         let mut cycle = self.cycle();
                         cycle.lift_plans(pod);
-                        let (why, planned) = cycle.waits_for_victims(pod, &refusal)?;
-                        Some(Attempt::NotEligible(why, planned))
+                        Some(cycle.waits_for_victims(pod, &refusal)?.into())
                     }
                     other => other,
                 };

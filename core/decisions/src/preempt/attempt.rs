@@ -10,6 +10,7 @@ use crate::cycle::Cycle;
 use crate::preempt::candidate::{Candidate, least_harm};
 use crate::preempt::lack::StillRefused;
 use crate::preempt::lacks::Lacks;
+use crate::preempt::waiting::{Going, NomineeWait};
 use crate::profile::Profile;
 use crate::values::pod_claims::PodClaims;
 use crate::values::pod_refusal::PodRefusal;
@@ -20,12 +21,23 @@ use crate::values::preemption::{Hopeless, Ineligible, PodPreemption};
 pub enum Attempt {
     /// There are no nodes at all, or the profile has no preemption.
     Never,
-    /// The pod may not preempt, or not now. What is planned for it may have been found out only now.
-    NotEligible(Ineligible, Option<Candidate>),
+    /// The pod may not preempt, or not now.
+    NotEligible(Ineligible),
+    /// Pods that it preempted are still there.
+    Going(Going),
     /// It would not help.
     Hopeless(Hopeless),
     /// Pods are to be preempted.
     Found(Candidate),
+}
+
+impl From<NomineeWait> for Attempt {
+    fn from(wait: NomineeWait) -> Attempt {
+        match wait {
+            NomineeWait::Going(going) => Attempt::Going(going),
+            NomineeWait::Releasing => Attempt::NotEligible(Ineligible::Releasing),
+        }
+    }
 }
 
 impl Attempt {
@@ -34,7 +46,11 @@ impl Attempt {
     pub fn told(&self) -> Option<PodPreemption> {
         match self {
             Attempt::Never => None,
-            Attempt::NotEligible(why, _) => Some(PodPreemption::NotEligible(*why)),
+            Attempt::NotEligible(why) => Some(PodPreemption::NotEligible(*why)),
+            // For who waits, nothing has changed since they were found.
+            Attempt::Going(Going { node, victims, .. }) => {
+                Some(PodPreemption::Found { node: node.clone(), victims: victims.len() })
+            }
             Attempt::Hopeless(why) => Some(PodPreemption::Hopeless(why.clone())),
             Attempt::Found(candidate) => {
                 let (node, victims) = (candidate.node.clone(), candidate.victims.len());
@@ -53,10 +69,10 @@ impl Cycle<'_> {
             return Attempt::Never;
         };
         if !pod.preempts {
-            return Attempt::NotEligible(Ineligible::Never, None);
+            return Attempt::NotEligible(Ineligible::Never);
         }
-        if let Some((reason, planned)) = self.waits_for_victims(pod, refusal) {
-            return Attempt::NotEligible(reason, planned);
+        if let Some(waits) = self.waits_for_victims(pod, refusal) {
+            return waits.into();
         }
         let curable = refusal.curable();
         let nobody = self.facts.nodes.priority_min().is_none_or(|lowest| lowest >= pod.priority);

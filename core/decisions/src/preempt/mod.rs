@@ -20,5 +20,6 @@ pub use self::candidate::Candidate;
 pub(crate) use self::candidate::{Harm, harm};
 pub use self::planned::planned;
 pub use self::units::{Unit, broken, pods_of};
+pub use self::waiting::Going;
 pub use crate::plans::nominations::{Nomination, Nominations};
 pub use crate::profile::PreemptionSettings;

@@ -4,22 +4,37 @@ use std::sync::Arc;
 
 use cluster::claims::ClaimState;
 use cluster::nodes::NodeIdx;
-use model::identity::ConsumerUid;
+use model::identity::{ConsumerUid, NodeName};
 use model::pod::Pod;
 
 use crate::cycle::Cycle;
 use crate::preempt::candidate::Candidate;
 use crate::values::pod_claims::PodClaims;
 use crate::values::pod_refusal::PodRefusal;
-use crate::values::preemption::Ineligible;
+
+/// Pods that are going for a nominee.
+#[derive(Debug)]
+pub struct Going {
+    /// The nominated node.
+    pub node: NodeName,
+    /// The pods.
+    pub victims: Vec<Arc<Pod>>,
+    /// What is planned for the nominee, if that was found out only now.
+    pub planned: Option<Candidate>,
+}
+
+/// What a nominee waits for.
+#[derive(Debug)]
+pub(crate) enum NomineeWait {
+    /// Pods that it preempted are still there.
+    Going(Going),
+    /// Devices of pods that it preempted are not free yet.
+    Releasing,
+}
 
 impl Cycle<'_> {
     /// Why a nominee does not preempt again yet: pods are going for it, or have gone and their devices are not back.
-    pub(crate) fn waits_for_victims(
-        &mut self,
-        pod: &Arc<Pod>,
-        refusal: &PodRefusal,
-    ) -> Option<(Ineligible, Option<Candidate>)> {
+    pub(crate) fn waits_for_victims(&mut self, pod: &Arc<Pod>, refusal: &PodRefusal) -> Option<NomineeWait> {
         let nomination = self.plans.nominations.get(&pod.uid)?;
         let at = self.facts.nodes.find(&nomination.node)?;
         // If the node is out of the question by now, it is of no use that pods go.
@@ -33,9 +48,9 @@ impl Cycle<'_> {
         going.sort_by(|left, right| left.uid.cmp(&right.uid));
         going.dedup_by(|left, right| left.uid == right.uid);
         if !going.is_empty() {
-            let is_planned = !nomination.victims.is_empty();
+            let (node, is_planned) = (nomination.node.clone(), !nomination.victims.is_empty());
             let planned = if is_planned { None } else { self.plan_again(pod, at, &going) };
-            return Some((Ineligible::Terminating, planned));
+            return Some(NomineeWait::Going(Going { node, victims: going, planned }));
         }
         let is_releasing = nomination.freeing.iter().any(|(claim, uid)| {
             self.facts.claims.get(claim).is_some_and(|state| {
@@ -47,7 +62,7 @@ impl Cycle<'_> {
                 state.uid == *uid && state.allocation.is_some() && is_left && !self.is_kept_waiting(state)
             })
         });
-        is_releasing.then_some((Ineligible::Releasing, None))
+        is_releasing.then_some(NomineeWait::Releasing)
     }
 
     /// Whether a claim keeps its devices for a pod that waits: it was called back, and what it had could not be given back.

@@ -251,18 +251,16 @@ codes! { PreemptionReason, PREEMPTION:
 codes! { Ineligible, INELIGIBLE:
     Never => "PreemptionPolicyNever": "The pod has `preemptionPolicy: Never`.",
         "Use a PriorityClass that may preempt.";
-    Terminating => "PreemptionVictimsTerminating": "Pods that were preempted for the pod are still terminating.",
-        "Wait until they are gone.";
     Releasing => "PreemptionVictimsReleasing": "Claims of pods that were preempted for the pod still hold their devices.",
         "Wait until the devices are free.";
 }
 
 codes! { PodPreemption, POD_PREEMPTION:
     NotEligible(_) => "PreemptionNotEligible": "The pod may not preempt other pods now.",
-        "See PreemptionPolicyNever, PreemptionVictimsTerminating and PreemptionVictimsReleasing.";
+        "See PreemptionPolicyNever and PreemptionVictimsReleasing.";
     Hopeless(_) => "PreemptionHopeless": "The pod would not fit on any node even if other pods were preempted.",
         "Raise the priority of the pod, or add nodes or devices.";
-    Found { .. } => "PreemptionFound": "Pods of lower priority are preempted for the pod.",
+    Found { .. } => "PreemptionFound": "Pods of lower priority are preempted for the pod, or are still terminating.",
         "Wait until they have ended.";
 }
 

@@ -16,7 +16,7 @@ pub enum PodPreemption {
     NotEligible(Ineligible),
     /// It would not help.
     Hopeless(Hopeless),
-    /// Pods are preempted.
+    /// Pods are preempted, or were and are still there.
     Found {
         /// The node.
         node: NodeName,
@@ -30,8 +30,6 @@ pub enum PodPreemption {
 pub enum Ineligible {
     /// Its policy says so.
     Never,
-    /// Pods that it preempted are still there.
-    Terminating,
     /// Devices of pods that it preempted are not free yet.
     Releasing,
 }

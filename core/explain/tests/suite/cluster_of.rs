@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cluster::change::{Change, GroupChange};
 use cluster::claims::{Allocated, ClaimState, Held};
 use cluster::groups::Root;
-use cluster::ledger::Holding;
+use cluster::ledger::{Holding, ShareId};
 use cluster::published::Published;
 use decisions::considering::Snapshot;
 use decisions::profile::Profile;
@@ -18,6 +18,7 @@ use model::device::{Attribute, CounterSet, Device, DeviceId, PoolId, Reach, Slic
 use model::group::{Composite, Group, GroupId};
 use model::node::{Node, NodeSelector, NodeTaint, NodeTaintEffect, Operator, Requirement};
 use model::pod::{ClaimSource, LabelSelector, Pod, PodClaim, PodId, PodTerm, Resources, Shape};
+use model::quantity::{Format, Quantity};
 use model::timestamp::Timestamp;
 use scheduler::engine::{Announcement, Effect, Engine, Input};
 use selector::SliceRevision;
@@ -36,9 +37,21 @@ pub fn cluster() -> Cluster {
     cluster_with(Gates::default())
 }
 
+/// A cluster that knows all that devices may have.
+pub fn cluster_with_devices() -> Cluster {
+    let gates = [Gate::DRADeviceCompatibilityGroups, Gate::DRAConsumableCapacity];
+    cluster_with(gates.into_iter().fold(Gates::default(), |gates, gate| gates.with(gate, true)))
+}
+
 /// A cluster that knows groups of pods.
 pub fn cluster_with_groups() -> Cluster {
-    let gates = [Gate::GenericWorkload, Gate::TopologyAwareWorkloadScheduling, Gate::CompositePodGroup];
+    let gates = [
+        Gate::GenericWorkload,
+        Gate::TopologyAwareWorkloadScheduling,
+        Gate::CompositePodGroup,
+        Gate::DRADeviceCompatibilityGroups,
+        Gate::DRAConsumableCapacity,
+    ];
     cluster_with(gates.into_iter().fold(Gates::default(), |gates, gate| gates.with(gate, true)))
 }
 
@@ -117,6 +130,22 @@ impl Cluster {
         Arc::make_mut(&mut state.wish).id = id.clone();
         state.reserved_for = vec![(&pod.uid).into()];
         state.allocation = Some(allocated(&id, node, cards));
+        self.tell(Change::PodApplied(Arc::new(pod)));
+        self.claim(state)
+    }
+
+    /// A pod on a node that shares a card of the node with others, and has so much of its memory.
+    pub fn sharing(mut self, name: &str, node: &str, card: usize, memory: i64) -> Cluster {
+        let pod = on(pod(name).claims(&[name]).0, node);
+        let mut state = claim(name, 1);
+        state.reserved_for = vec![(&pod.uid).into()];
+        let mut given = Allocated::clone(&allocated(&state.wish.id, node, &[card]));
+        for held in &mut given.held {
+            held.share = Some(ShareId(format!("share-of-{name}").into()));
+            let memory = Quantity::new(memory, Format::DecimalSi);
+            held.holding.consumed = BTreeMap::from([("gpu.example.com/memory".into(), memory)]);
+        }
+        state.allocation = Some(Arc::new(given));
         self.tell(Change::PodApplied(Arc::new(pod)));
         self.claim(state)
     }

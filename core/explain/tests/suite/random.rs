@@ -17,13 +17,15 @@ use model::pod::{HostPort, Pod, Spread};
 use model::quantity::{Format, Quantity};
 
 use crate::cluster_of::{
-    Cluster, Draft, HOST, ask, claim_with, cluster, gpu, labelled, node, on, pod, pod_id, tainted, term,
+    Cluster, Draft, HOST, ask, claim_with, cluster_with_devices, gpu, labelled, node, on, pod, pod_id,
+    tainted, term,
 };
 
 /// How many instances that do not fit are looked at.
 const INSTANCES: usize = if cfg!(feature = "many-instances") { 2_000 } else { 300 };
 
 /// Numbers from a seed.
+#[derive(Clone)]
 pub struct Dice(u64);
 
 impl Dice {
@@ -68,7 +70,10 @@ pub fn random_node(dice: &mut Dice, name: &str) -> Node {
     made
 }
 
-fn random_card(dice: &mut Dice, number: usize) -> Device {
+/// One in so many cards may be shared by claims, each of which then has a part of its memory.
+const SHARED_ONE_IN: u64 = 6;
+
+pub fn random_card(dice: &mut Dice, number: usize) -> Device {
     let (model, numa) = (dice.pick(&["large", "small"]), dice.pick(&["0", "1"]));
     let mut card = gpu(number, &[("model", model), ("numa", numa)]);
     if dice.one_in(8) {
@@ -77,6 +82,7 @@ fn random_card(dice: &mut Dice, number: usize) -> Device {
     }
     let memory = amount(10 * (1 + dice.below(3) as i64));
     card.capacity.insert("gpu.example.com/memory".into(), Capacity { value: memory, policy: None });
+    card.shareable = dice.one_in(SHARED_ONE_IN);
     card
 }
 
@@ -84,12 +90,14 @@ fn amount(value: i64) -> Quantity {
     Quantity::new(value, Format::DecimalSi)
 }
 
-/// Lets cards draw on counters that are not enough for all of them.
-fn with_counters(dice: &mut Dice, cards: &mut [Device]) -> Vec<CounterSet> {
+/// Lets cards draw on counters that are not enough for all of them, sometimes each in one of two groups that exclude each other.
+pub fn with_counters(dice: &mut Dice, cards: &mut [Device]) -> Vec<CounterSet> {
     let counters = |value: i64| BTreeMap::from([("slots".into(), amount(value))]);
+    let is_grouped = dice.one_in(2);
     for card in cards.iter_mut() {
         let (counter_set, counters) = ("board".into(), counters(1 + dice.below(2) as i64));
-        card.draws.push(Draw { counter_set, counters, groups: Vec::new() });
+        let groups = if is_grouped { vec![dice.pick(&["mig", "vgpu"]).into()] } else { Vec::new() };
+        card.draws.push(Draw { counter_set, counters, groups });
     }
     vec![CounterSet { name: "board".into(), counters: counters(1 + dice.below(4) as i64) }]
 }
@@ -110,7 +118,7 @@ fn random_pod(dice: &mut Dice, name: &str, cpu_max: u64) -> Draft {
     draft
 }
 
-fn random_wish(dice: &mut Dice, name: &str) -> cluster::claims::ClaimState {
+pub fn random_wish(dice: &mut Dice, name: &str) -> cluster::claims::ClaimState {
     let asks = (0..1 + dice.below(2)).map(|number| {
         let mut one = ask(1 + dice.below(3) as i64);
         if dice.one_in(2) {
@@ -141,7 +149,7 @@ fn random_wish(dice: &mut Dice, name: &str) -> cluster::claims::ClaimState {
 
 fn instance(seed: u64) -> Instance {
     let mut dice = Dice::new(seed);
-    let mut built = cluster();
+    let mut built = cluster_with_devices();
     let (mut nodes, mut pods) = (Vec::new(), Vec::new());
     for number in 0..1 + dice.below(5) {
         let name = format!("n{number}");
@@ -150,8 +158,16 @@ fn instance(seed: u64) -> Instance {
         let count = dice.below(5) as usize;
         let mut cards: Vec<Device> = (0..count).map(|number| random_card(&mut dice, number)).collect();
         let counters = if dice.one_in(3) { with_counters(&mut dice, &mut cards) } else { Vec::new() };
+        let (shared, mut free): (Vec<usize>, Vec<usize>) =
+            (0..count).partition(|number| cards[*number].shareable);
         built = built.with_counted(made, cards, counters);
-        let mut free: Vec<usize> = (0..count).collect();
+        for card in shared {
+            if dice.one_in(2) {
+                let holder = format!("{name}-share-{card}");
+                built = built.sharing(&holder, &name, card, 10 * (1 + dice.below(2) as i64));
+                pods.push(on(pod(&holder).0, &name));
+            }
+        }
         for other in 0..dice.below(3) {
             let there = on(random_pod(&mut dice, &format!("{name}-{other}"), 3).0, &name);
             pods.push(there.clone());

@@ -433,11 +433,8 @@ fn a_claim_that_does_not_exist() {
     check(
         &cluster.text("web"),
         r#"
-        0/1 nodes are available: resourceclaim "missing" not found. preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.
-        pod default/web waits: ClaimNotFound
-
-        smallest set of constraints that conflict:
-          - claim default/missing [Claim]
+        resourceclaim "missing" not found; hint: create ResourceClaim default/missing
+        pod default/web waits: WaitingForClaim
         "#,
     );
 }
@@ -455,7 +452,7 @@ fn a_claim_whose_devices_are_on_a_full_node() {
     check(
         &cluster.text("web"),
         r#"
-        0/2 nodes are available: 1 Insufficient cpu, 1 resourceclaim not available on the node. Claim default/data is deallocated, because no pod uses it.
+        0/2 nodes are available: 1 Insufficient cpu, 1 resourceclaim not available on the node. Claim default/data, which no pod uses, holds its devices until it is deallocated.
         pod default/web waits: ClaimNotUsableOnNode, InsufficientCpu
 
         nodes:
@@ -481,7 +478,7 @@ fn a_pod_that_fits_says_so() {
     check(
         &cluster.text("other"),
         r#"
-        pod default/other does not exist, or waits for another scheduler
+        pod default/other not found
         "#,
     );
 }

@@ -53,7 +53,7 @@ fn a_claim_that_nobody_uses_gives_its_devices_back_and_gets_others() {
     let mut world = stuck(&[]);
     assert_eq!(deallocations(&world), 1);
     let told = "p: 0/2 nodes are available: 1 Insufficient cpu, 1 resourceclaim not available on the node. \
-                Claim default/one is deallocated, because no pod uses it.";
+                Claim default/one, which no pod uses, holds its devices until it is deallocated.";
     assert_eq!(world.told, [told]);
     world.later(2);
     world.settle();

@@ -271,7 +271,7 @@ fn a_nominee_waits_for_victims_on_other_nodes_too() {
     world.fact(node("c", 10));
     world.later(2);
     world.settle();
-    assert!(world.hope("high").contains("a terminating pod"), "{}", world.hope("high"));
+    assert!(world.hope("high").contains("preempting "), "{}", world.hope("high"));
     assert!(!world.pods["uid-mid"].deleting);
     world.let_go("low");
     world.later(2);

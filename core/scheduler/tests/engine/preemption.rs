@@ -336,7 +336,7 @@ fn a_nominee_whose_victims_are_still_going_evicts_nobody_else() {
         world.turn();
         let others: Vec<_> = world.evicted().into_iter().filter(|name| name != "low").collect();
         assert!(others.is_empty(), "{others:?}");
-        assert_eq!(world.hope("high"), "not eligible due to a terminating pod on the nominated node.");
+        assert_eq!(world.hope("high"), "found a potential placement for pod on node a, preempting 1 victims");
     }
     world.settle();
     assert_eq!(world.nominated("high").as_deref(), Some("a"));
@@ -385,7 +385,7 @@ fn another_engine_reads_nominations_from_the_api() {
     world.settle();
     assert_eq!(world.nominated("high").as_deref(), Some("a"));
     assert_eq!(world.node_of("less"), None);
-    assert_eq!(world.hope("high"), "not eligible due to a terminating pod on the nominated node.");
+    assert_eq!(world.hope("high"), "found a potential placement for pod on node a, preempting 1 victims");
     world.let_go("low");
     world.later(2);
     world.settle();

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{Input, no_such_thing, say_all, say_left_out};
 use crate::columns::{columns, row};
-use crate::failure::Failure;
+use crate::failure::{Failure, UNWELCOME};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -20,7 +20,7 @@ Examples:
 The manifests have one pod and what it needs, such as the template of its claims. Each copy gets claims of its own from templates; a
 claim that the pod names is shared by all copies. No pod is preempted, and pods that wait in the cluster are left out.
 
-Exit codes: 0 at least one more fits, 1 the plan cannot be made, 2 none fits";
+Exit codes: 0 at least one more fits, 1 the plan cannot be made, 2 usage error, 3 none fits";
 
 /// Tell how many more pods like one would fit, and what runs out first
 #[derive(Args, Debug)]
@@ -46,7 +46,7 @@ impl CapacityPlan {
         say_all(complaints, &found.notes);
         say_left_out(complaints, found.left_out);
         self.input.write(out, || table(&found), || document(&found))?;
-        Ok(if found.count > 0 { ExitCode::SUCCESS } else { ExitCode::from(2) })
+        Ok(if found.count > 0 { ExitCode::SUCCESS } else { ExitCode::from(UNWELCOME) })
     }
 }
 

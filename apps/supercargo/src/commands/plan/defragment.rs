@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{Input, no_such_thing, say_all, say_left_out};
 use crate::columns::{columns, row};
-use crate::failure::Failure;
+use crate::failure::{Failure, UNWELCOME};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -22,7 +22,7 @@ Nothing is moved. The scheduler has tried the moves on a copy of the cluster: it
 the removed pods. The moves respect PodDisruptionBudgets, and pods of DaemonSets stay. To carry out a move, cordon the node and evict the
 pod; its controller creates it again. Pods that wait in the cluster are ignored.
 
-Exit codes: 0 there is a place, with these moves or without any, 1 the plan cannot be made, 2 no moves were found";
+Exit codes: 0 there is a place, with these moves or without any, 1 the plan cannot be made, 2 usage error, 3 no moves were found";
 
 /// Find the fewest moves of pods that make others fit; nothing is moved
 #[derive(Args, Debug)]
@@ -56,7 +56,7 @@ impl DefragmentPlan {
         say_left_out(complaints, found.left_out);
         let told = || verdict(&found, goal, self.moves);
         self.input.write(out, || table(&found, &told()), || document(&found, &told()))?;
-        Ok(if found.moves.is_some() { ExitCode::SUCCESS } else { ExitCode::from(2) })
+        Ok(if found.moves.is_some() { ExitCode::SUCCESS } else { ExitCode::from(UNWELCOME) })
     }
 }
 

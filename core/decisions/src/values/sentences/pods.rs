@@ -29,7 +29,7 @@ impl Display for PodRefusal {
         }
         match &self.in_the_way {
             Some(InTheWay { claim, remedy: Remedy::Deallocate, .. }) => {
-                write!(out, " Claim {claim} is deallocated, because no pod uses it.")
+                write!(out, " Claim {claim}, which no pod uses, holds its devices until it is deallocated.")
             }
             Some(InTheWay { claim, remedy: Remedy::Delete, .. }) => {
                 write!(out, " Claim {claim} of an earlier attempt is deleted.")

@@ -36,7 +36,6 @@ impl Display for Ineligible {
     fn fmt(&self, out: Out<'_, '_>) -> fmt::Result {
         out.write_str(match self {
             Ineligible::Never => "not eligible due to preemptionPolicy=Never.",
-            Ineligible::Terminating => "not eligible due to a terminating pod on the nominated node.",
             Ineligible::Releasing => {
                 "not eligible due to devices of a preempted pod that are yet to be released."
             }

@@ -7,15 +7,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use cluster::groups::{Key, Root};
+use cluster::groups::Key;
 use decisions::filters::{Filter, FilterSet};
+use decisions::held_back::{lack_of_gang, lack_of_pod};
 use decisions::lacking::Lacking;
-use gates::Gate;
-use model::group::GroupId;
 use model::identity::PodUid;
-use model::pod::{ClaimSource, Pod};
+use model::pod::Pod;
 use model::timestamp::Timestamp;
-use model::workload::{Replica, WorkloadId};
 
 use crate::engine::{Announcement, Engine};
 use crate::write::{WaitReason, Write};
@@ -119,12 +117,13 @@ impl Engine {
                     root.as_ref().map(|root| self.members_here(root)).unwrap_or_default()
                 }
             };
-            let together = root.as_ref().and_then(|root| self.lack_of_gang(root, &pods));
+            let together =
+                root.as_ref().and_then(|root| lack_of_gang(&self.facts, &self.settings, root, &pods));
             let (mut later, mut is_lacking) = (None, false);
             for pod in pods {
                 let is_told_otherwise =
                     !pod.gates.is_empty() || pod.node.is_some() || self.bindings.has(&pod.uid);
-                let lack = self.lack_of_group(&pod).or_else(|| self.lack_of_claims(&pod));
+                let lack = lack_of_pod(&self.facts, &self.settings, &pod);
                 let Some(lack) = lack.or_else(|| together.clone()).filter(|_| !is_told_otherwise) else {
                     continue;
                 };
@@ -158,77 +157,5 @@ impl Engine {
         self.queue.forget_told(key);
         let is_news = true;
         self.outbox.announce(Announcement::FailedScheduling { pod, message, filters, reasons, is_news });
-    }
-
-    fn lack_of_group(&self, pod: &Pod) -> Option<Lacking> {
-        self.facts.groups.gang_of(pod).and_then(|id| self.what_is_missing(&id))
-    }
-
-    /// A claim that a pod names, or that is to be made for it, and that is not there.
-    fn lack_of_claims(&self, pod: &Pod) -> Option<Lacking> {
-        if !self.settings.profile(pod)?.filters.has(Filter::Devices) {
-            return None;
-        }
-        pod.claims.iter().find_map(|claim| match &claim.source {
-            ClaimSource::ToBeGenerated { template } => {
-                let (namespace, template) = (pod.id.namespace.clone(), template.clone());
-                Some(Lacking::Template { namespace, template })
-            }
-            _ => pod.claim_id(claim).filter(|id| self.facts.claims.get(id).is_none()).map(Lacking::Claim),
-        })
-    }
-
-    /// What keeps all members of a gang or of a tree back: one of them that is held back, or that they are too few.
-    fn lack_of_gang(&self, root: &Root, pods: &[Arc<Pod>]) -> Option<Lacking> {
-        let kept = pods.iter().find_map(|pod| {
-            let gates = || (!pod.gates.is_empty()).then_some(Lacking::Gates);
-            let lacks = Box::new(self.lack_of_claims(pod).or_else(gates)?);
-            Some(Lacking::Member { pod: pod.id.name.clone(), lacks })
-        });
-        kept.or_else(|| self.lack_of_members(root))
-    }
-
-    fn lack_of_members(&self, root: &Root) -> Option<Lacking> {
-        if self.facts.groups.has_enough(root) {
-            return None;
-        }
-        Some(match root {
-            Root::Composite(id) => Lacking::Groups { composite: id.clone() },
-            Root::Group(id) => {
-                Lacking::Members { group: id.clone(), at_least: self.facts.groups.get(id)?.at_least }
-            }
-        })
-    }
-
-    /// What the members of a group wait for, if it is not there.
-    fn what_is_missing(&self, id: &GroupId) -> Option<Lacking> {
-        if let Some(group) = self.facts.groups.get(id) {
-            let is_on = self.settings.gates.enabled(Gate::CompositePodGroup);
-            let mut above =
-                group.parent.clone().filter(|_| is_on && self.facts.groups.root_of(id).is_none())?;
-            let mut seen = BTreeSet::new();
-            while seen.insert(above.clone()) {
-                let at = GroupId { namespace: id.namespace.clone(), name: above.clone().into() };
-                match self.facts.groups.composite(&at) {
-                    None => return Some(Lacking::Composite { group: id.clone(), composite: above }),
-                    Some(known) => above = known.parent.clone()?,
-                }
-            }
-            return Some(Lacking::CompositeCycle { group: id.clone(), composite: above });
-        }
-        let Some(sought) = id.name.replica() else {
-            return Some(Lacking::Group(id.clone()));
-        };
-        let Replica { workload, group, number } = sought.clone();
-        let known = WorkloadId { namespace: id.namespace.clone(), name: workload.clone() };
-        let Some(groups) = self.facts.groups.of_workload(&known) else {
-            return Some(Lacking::Workload { workload });
-        };
-        let known = groups.iter().filter_map(|one| one.name.replica());
-        let replicas = known.filter(|one| one.is_sibling(sought)).count();
-        Some(match replicas {
-            0 => Lacking::GroupOfWorkload { workload, group },
-            _ => Lacking::Replica { workload, group, replica: number, replicas },
-        })
     }
 }

@@ -11,7 +11,7 @@ use cluster::groups::Key;
 use decisions::certainty::Certainty;
 use decisions::not_bound::NotBound;
 use decisions::pod::PodRefusal;
-use decisions::preempt::{Attempt, Candidate, Nomination, planned};
+use decisions::preempt::{Attempt, Candidate, Going, Nomination, planned};
 use decisions::preemption::PodPreemption;
 use decisions::wake::{Wake, Wakes};
 use model::group::Grouping;
@@ -79,8 +79,10 @@ impl Engine {
                 let freed = self.withdraw(pod);
                 self.wake_others(freed, now);
             }
-            Attempt::NotEligible(_, planned) => {
-                planned.iter().for_each(|candidate| self.nominate_for(pod, candidate));
+            Attempt::NotEligible(_) | Attempt::Going(_) => {
+                if let Attempt::Going(Going { planned: Some(candidate), .. }) = &attempt {
+                    self.nominate_for(pod, candidate);
+                }
                 if self.plans.nominations.get(&pod.uid).is_some() {
                     wakes = wakes.or(GOING);
                     is_room_made = true;
