@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use clap::Args;
-use client::Options;
+use client::{Connection, Options};
 use cluster::facts::Facts;
 use config::SchedulerSettings;
 use decisions::considering::Snapshot;
@@ -125,7 +125,7 @@ impl Source {
         namespace: Option<&str>,
         wanted: Wanted,
         features: &[String],
-        mut used: BTreeSet<Gate>,
+        used: BTreeSet<Gate>,
         complaints: &mut dyn Write,
     ) -> Result<State, Failure> {
         if let Some(recording) = recorded::recording_of(&self.state)? {
@@ -133,24 +133,10 @@ impl Source {
         }
         let gathered =
             if self.state.is_empty() { self.live(namespace, wanted, complaints)? } else { self.saved()? };
-        let Gathered { observation, claims, namespace: of_context } = gathered;
-        let namespace = namespace.unwrap_or(&of_context).to_owned();
-        let Observation { changes, uses, gates: of_objects, around, of_nodes, .. } = observation;
-        used.extend(of_objects);
         let named = [self.feature_gates.clone()].into_iter().filter(|named| !named.is_empty());
         let named: Vec<String> = named.chain(features.iter().cloned()).collect();
-        let (gates, _) = Gates::with_needed(&named.join(","), used).map_err(|error| refusal(&error))?;
-        let settings = match &self.config {
-            None => SchedulerSettings::defaults(gates),
-            Some(file) => configuration::read(file, gates)?,
-        };
-        let mut engine = Engine::new(scheduling::settings(&settings, gates));
-        let now = self.at.unwrap_or_else(now);
-        for change in changes {
-            // The engine learns and is never asked to decide, so nothing has to be done.
-            drop(engine.handle(now, Input::Changed(change)));
-        }
-        Ok(State { engine, gates, around, of_nodes, uses, claims, namespace })
+        let terms = Terms { config: self.config.as_deref(), features: named, used, at: self.at };
+        State::assembled(gathered, namespace, terms)
     }
 
     /// Whether the state is read from stdin.
@@ -227,7 +213,51 @@ impl Source {
     }
 }
 
+/// How a scheduler would see a state.
+pub(crate) struct Terms<'t> {
+    /// Its configuration file.
+    pub(crate) config: Option<&'t Path>,
+    /// Features that are set, such as `X=true`.
+    pub(crate) features: Vec<String>,
+    /// Features that manifests use.
+    pub(crate) used: BTreeSet<Gate>,
+    /// The time; now if not set.
+    pub(crate) at: Option<Timestamp>,
+}
+
 impl State {
+    /// The state that objects make.
+    fn assembled(gathered: Gathered, namespace: Option<&str>, terms: Terms<'_>) -> Result<State, Failure> {
+        let Gathered { observation, claims, namespace: of_context } = gathered;
+        let Terms { config, features, mut used, at } = terms;
+        let namespace = namespace.unwrap_or(&of_context).to_owned();
+        let Observation { changes, uses, gates: of_objects, around, of_nodes, .. } = observation;
+        used.extend(of_objects);
+        let (gates, _) = Gates::with_needed(&features.join(","), used).map_err(|error| refusal(&error))?;
+        let settings = match config {
+            None => SchedulerSettings::defaults(gates),
+            Some(file) => configuration::read(file, gates)?,
+        };
+        let mut engine = Engine::new(scheduling::settings(&settings, gates));
+        let now = at.unwrap_or_else(now);
+        for change in changes {
+            // The engine learns and is never asked to decide, so nothing has to be done.
+            drop(engine.handle(now, Input::Changed(change)));
+        }
+        Ok(State { engine, gates, around, of_nodes, uses, claims, namespace })
+    }
+
+    /// The state of a cluster with what decides about manifests, read over a connection.
+    pub(crate) async fn of_cluster(
+        connection: &Connection,
+        namespace: Option<&str>,
+        terms: Terms<'_>,
+        complaints: &mut dyn Write,
+    ) -> Result<State, Failure> {
+        let gathered = live::gather(connection, namespace, Wanted::ForManifests, complaints).await?;
+        State::assembled(gathered, namespace, terms)
+    }
+
     /// What is known of the cluster.
     pub(crate) fn facts(&self) -> &Facts {
         self.engine.facts()
