@@ -21,6 +21,7 @@ use model::claim::ClaimId;
 use model::claim_use::ClaimUse;
 use model::device::{DeviceId, PoolId};
 use model::identity::{NodeName, PodUid};
+use model::pod::PodId;
 use model::timestamp::Timestamp;
 use scheduler::engine::{Engine, Input};
 use serde_json::{Value, json};
@@ -28,7 +29,7 @@ use serde_json::{Value, json};
 use crate::decisions::{Decided, Decision, Decisions};
 use crate::figures::{Figures, Sample};
 use crate::nodes::{PoolRows, node, shared_pool};
-use crate::waiting::{PodNote, WaitingPods};
+use crate::waiting::{PodNote, WaitingPod, WaitingPods};
 use dirty::Dirty;
 
 /// How many objects an update has at most; of more, it only says that everything is to be loaded again.
@@ -113,6 +114,31 @@ impl Observer {
             revision: 0,
             reading: true,
         }
+    }
+
+    /// The state of a moment that an engine knows, with what is known of pods that wait.
+    #[must_use]
+    pub fn still(
+        engine: Engine,
+        uses: BTreeMap<ClaimId, ClaimUse>,
+        claims: Namespaces,
+        named: Namespaces,
+        notes: &BTreeMap<PodId, PodNote>,
+    ) -> Observer {
+        let snapshot = engine.snapshot();
+        let mut observer = Observer::new(snapshot.settings, named);
+        observer.engine = engine;
+        observer.claims = claims;
+        for (id, used) in uses {
+            observer.take_claim(snapshot.now, &id, used);
+        }
+        for (uid, pod) in snapshot.facts.waiting.iter().filter(|(_, pod)| pod.node.is_none()) {
+            let note = notes.get(&pod.id).cloned().unwrap_or_default();
+            observer.waiting.insert(uid.clone(), WaitingPod { pod: pod.clone(), note });
+        }
+        (observer.dirty.everything, observer.dirty.levels) = (true, true);
+        observer.finish_reading();
+        observer
     }
 
     /// Only claims of these namespaces may be read: others may hold what looks free.

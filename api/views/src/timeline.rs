@@ -34,13 +34,26 @@ pub fn timeline(object: Option<&Value>, events: &[Value], decisions: &[Value]) -
         let message = if message.is_empty() { text("message").to_owned() } else { message };
         put(&decision["time"], "Decision", text("decision").to_owned(), &message);
     }
-    // Times to the second come before those of the same second with decimals, as what they tell does.
-    entries.sort_by(|(one, _), (other, _)| {
-        let plain = |time: &str| time.trim_end_matches('Z').to_owned();
-        plain(one).cmp(&plain(other))
+    // Most times are to the second. Within one, what was decided comes before what follows from it.
+    entries.sort_by_cached_key(|(time, entry)| {
+        let second = time.get(..19).unwrap_or(time).to_owned();
+        (second, rank(entry), time.clone())
     });
     let first = entries.len().saturating_sub(ENTRIES_MAX);
     entries.into_iter().skip(first).map(|(_, entry)| entry).collect()
+}
+
+/// What comes first of what happened within a second.
+fn rank(entry: &Value) -> usize {
+    match (entry["from"].as_str(), entry["what"].as_str()) {
+        (Some("Object"), Some("Created")) => 0,
+        (Some("Decision"), _) => 1,
+        (Some("Event"), _) => 2,
+        (_, Some("PodScheduled = True")) => 3,
+        (Some("Object"), _) => 4,
+        (Some("Container"), _) => 5,
+        _ => 6,
+    }
 }
 
 fn of_object(object: &Value, put: &mut dyn FnMut(&Value, &str, String, &str)) {

@@ -3,11 +3,11 @@
 //! Invariant: the page reads with the identity of the command that serves it, over connections of its own.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 
-use ::page::{Options, Page, PlanRequest, Planner, Refused, Source};
+use ::page::{Options, Page, PlanRequest, Planner, Refused, Sessions, Source};
 use client::{Connection, Reach};
 use decisions::settings::Settings;
 use inventory::observed::Namespaces;
@@ -17,10 +17,12 @@ use simulation::needed_gates;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use views::observer::Observer;
 
 use crate::commands::plan::json::plan as plan_document;
 use crate::commands::plan::{features, no_such_thing, question};
 use crate::failure::Failure;
+use crate::private_file;
 use crate::state::{State, Terms};
 
 /// Makes a connection to the API server.
@@ -51,18 +53,37 @@ pub(crate) struct ShownCluster {
     pub(crate) named: Namespaces,
     /// Namespaces to read if not all may be read.
     pub(crate) namespaces: Vec<String>,
+    /// The file that keeps who is signed in.
+    pub(crate) sessions: Option<PathBuf>,
 }
 
 impl ShownCluster {
     /// Listens for browsers.
     pub(crate) async fn bind(self, listen: SocketAddr) -> Result<Page, Failure> {
-        let ShownCluster { connector, settings, config, features, title, named, namespaces } = self;
+        let ShownCluster { connector, settings, config, features, title, named, namespaces, sessions } = self;
         let planner = planner(connector.clone(), config, features);
         let connect = Box::new(move |reach| connector(reach));
         let source = Source::Live { connect, settings: Box::new(settings), namespaces };
-        let options = Options { listen, source, named, title, planner: Some(planner) };
-        Page::bind(options).await.map_err(|error| Failure::hinted(&error.to_string()))
+        let sessions = sessions.as_deref().map(kept);
+        bind(Options { listen, source, named, title, planner: Some(planner), sessions }).await
     }
+}
+
+/// Listens for browsers that look at the state of a moment.
+pub(crate) async fn bind_still(observer: Observer, title: String, listen: SocketAddr) -> Result<Page, Failure> {
+    let (source, named) = (Source::Still(Box::new(observer)), Namespaces::All);
+    bind(Options { listen, source, named, title, planner: None, sessions: None }).await
+}
+
+async fn bind(options: Options) -> Result<Page, Failure> {
+    Page::bind(options).await.map_err(|error| Failure::hinted(&error.to_string()))
+}
+
+/// The sessions in a file. Without it, browsers sign in again after a restart.
+fn kept(path: &Path) -> Sessions {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let path = path.to_owned();
+    Sessions { text, save: Box::new(move |text| drop(private_file::write(&path, text))) }
 }
 
 /// A page while it is served.
@@ -73,9 +94,9 @@ pub(crate) struct Serving {
 
 impl Serving {
     /// Serves a page from now on.
-    pub(crate) fn start(page: Page) -> Serving {
+    pub(crate) fn start(page: Page, on: &Handle) -> Serving {
         let (stop, stopped) = oneshot::channel();
-        let task = tokio::spawn(page.serve(async {
+        let task = on.spawn(page.serve(async {
             // A command that forgets the page has ended.
             let _ = stopped.await;
         }));

@@ -29,11 +29,13 @@ use scheduler::engine::{Engine, Input};
 use scheduling::recording::UnreadableLine;
 use serde_json::Value;
 use simulation::Observation;
+use views::observer::Observer;
 
 use crate::commands::features::refusal;
 use crate::commands::simulate::read_objects;
 use crate::configuration;
 use crate::failure::Failure;
+use crate::page::{Connector, ShownCluster};
 use crate::reach;
 
 /// Where the state of a cluster comes from.
@@ -137,6 +139,37 @@ impl Source {
         let named: Vec<String> = named.chain(features.iter().cloned()).collect();
         let terms = Terms { config: self.config.as_deref(), features: named, used, at: self.at };
         State::assembled(gathered, namespace, terms)
+    }
+
+    /// The cluster that is meant, for a web page; nothing if a saved state is meant.
+    pub(crate) fn cluster(&self, named: &Named) -> Result<Option<ShownCluster>, Failure> {
+        if !self.state.is_empty() {
+            return Ok(None);
+        }
+        let gates: Gates = self.feature_gates.parse().map_err(|error| refusal(&error))?;
+        let settings = match &self.config {
+            None => SchedulerSettings::defaults(gates),
+            Some(file) => configuration::read(file, gates)?,
+        };
+        let (kubeconfig, context) = (self.kubeconfig.clone(), self.context.clone());
+        let connector: Connector = Arc::new(move |reach| {
+            let (kubeconfig, context) = (kubeconfig.clone(), context.clone());
+            Box::pin(async move {
+                let options = Options { reach, ..Options::default() };
+                let made = reach::connect_as_user(kubeconfig.as_deref(), context.as_deref(), &options).await;
+                made.map_err(|failure| failure.to_string())
+            })
+        });
+        Ok(Some(ShownCluster {
+            connector,
+            settings: scheduling::settings(&settings, gates),
+            config: self.config.clone(),
+            features: self.feature_gates.clone(),
+            title: self.context.clone().unwrap_or_else(|| "current context".to_owned()),
+            named: named.namespaces(),
+            namespaces: named.namespace().map(str::to_owned).into_iter().collect(),
+            sessions: None,
+        }))
     }
 
     /// Whether the state is read from stdin.
@@ -271,6 +304,11 @@ impl State {
     /// What the scheduler would decide from.
     pub(crate) fn snapshot(&self) -> Snapshot {
         self.engine.snapshot()
+    }
+
+    /// The state for a web page, with names of these namespaces.
+    pub(crate) fn into_observer(self, named: Namespaces) -> Observer {
+        Observer::still(self.engine, self.uses, self.claims, named, &BTreeMap::new())
     }
 
     /// The features of the cluster.

@@ -20,7 +20,7 @@ export function chart(title, names, points, shown, { max, pick } = {}) {
   const [first, last] = [points[0]?.time ?? 0, points.at(-1)?.time ?? 1];
   const x = (/** @type {number} */ time) => LEFT + ((W - LEFT - RIGHT) * (time - first)) / Math.max(1, last - first);
   const y = (/** @type {number} */ value) => H - BOTTOM - ((H - TOP - BOTTOM) * value) / top;
-  const drawing = s("svg", { class: "chart", viewBox: `0 0 ${W} ${H}`, preserveAspectRatio: "none", role: "img", "aria-label": described(title, names, points, shown) });
+  const drawing = s("svg", { class: "chart", viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": described(title, names, points, shown) });
   for (const part of [0, 0.5, 1]) {
     drawing.append(s("line", { class: "axis", x1: LEFT, x2: W - RIGHT, y1: y(top * part), y2: y(top * part) }));
     drawing.append(s("text", { x: LEFT - 6, y: y(top * part) + 4, "text-anchor": "end" }, shown(top * part)));
@@ -33,16 +33,13 @@ export function chart(title, names, points, shown, { max, pick } = {}) {
   }
   names.forEach((_, at) => {
     let path = "";
-    let isOpen = false;
-    for (const point of points) {
+    points.forEach((point, number) => {
       const value = point.values[at];
-      if (value === null) {
-        isOpen = false;
-        continue;
-      }
-      path += `${isOpen ? "L" : "M"}${x(point.time).toFixed(1)} ${y(Math.min(value, top)).toFixed(1)}`;
-      isOpen = true;
-    }
+      if (value === null) return;
+      const isOpen = number > 0 && points[number - 1].values[at] !== null;
+      const isAlone = !isOpen && (points[number + 1]?.values[at] ?? null) === null;
+      path += `${isOpen ? "L" : "M"}${x(point.time).toFixed(1)} ${y(Math.min(value, top)).toFixed(1)}${isAlone ? "h1" : ""}`;
+    });
     if (path) drawing.append(s("path", { class: at === 0 ? "line" : "line second", d: path }));
   });
   if (pick) {

@@ -5,7 +5,7 @@
  * Makes an element. Properties that begin with "on" are listeners; `class`, `data-*`, `aria-*` and the like are attributes.
  * @param {string} tag
  * @param {Record<string, any>} [properties]
- * @param {...(Node|string|number|null|undefined|false|(Node|string|number|null|undefined|false)[])} children
+ * @param {...any} children elements and texts, in lists or not; nothing is left out
  * @returns {HTMLElement}
  */
 export function h(tag, properties = {}, ...children) {
@@ -35,7 +35,7 @@ export function s(tag, properties = {}, ...children) {
 
 /** @param {Element} parent @param {any[]} children */
 function append(parent, children) {
-  for (const child of children.flat()) {
+  for (const child of children.flat(Infinity)) {
     if (child === null || child === undefined || child === false) continue;
     parent.append(child instanceof Node ? child : String(child));
   }

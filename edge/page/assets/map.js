@@ -13,7 +13,7 @@ import { base, draw, holderOf, look } from "./palette.js";
 /** @typedef {{ title: string, path: string|null, x: number, y: number, w: number, h: number, tiles: Tile[] }} Block */
 /** @typedef {{ title: string, path: string|null, items: Item[] }} Group */
 
-const SIZES = [24, 20, 16, 13, 11, 9, 7, 6, 5, 4];
+const SIZES = [56, 46, 38, 30, 24, 20, 16, 13, 11, 9, 7, 6, 5, 4];
 const TITLE = 24;
 const PAD = 10;
 const FLASH = 900;
@@ -138,7 +138,7 @@ export class ClusterMap {
   /** Puts everything in its place. @param {number} size @param {number} width */
   arrange(size, width) {
     this.size = size;
-    this.gap = size >= 16 ? 3 : size >= 7 ? 2 : 1;
+    this.gap = size >= 30 ? 4 : size >= 16 ? 3 : size >= 7 ? 2 : 1;
     this.labels = size >= 16;
     const step = size + this.gap;
     const between = this.labels ? 14 : size >= 9 ? 8 : 5;
@@ -146,7 +146,7 @@ export class ClusterMap {
     const tileOf = (/** @type {Item} */ item) => {
       const count = Math.max(1, devicesOf(item).length);
       const columns = count <= 4 ? count : count <= 8 ? 4 : Math.min(16, Math.ceil(Math.sqrt(count * 2)));
-      const w = Math.max(columns * step - this.gap, this.labels ? Math.min(150, 16 + item.name.length * 7) : 0);
+      const w = Math.max(columns * step - this.gap, this.labels ? Math.min(150, 16 + (item.shared ? item.pools[0].pool : item.name).length * 7) : 0);
       return { w, h: Math.ceil(count / columns) * step - this.gap + label, columns };
     };
     this.blocks = [];
@@ -159,7 +159,7 @@ export class ClusterMap {
       const tall = shapes.reduce((most, shape) => Math.max(most, shape.h), size) + between;
       const most = Math.max(1, Math.floor((width - 4 * PAD) / w));
       const wide = Math.ceil(Math.sqrt((group.items.length * tall * 2.2) / w));
-      const columns = Math.min(most, Math.max(1, group.items.length === 0 ? 1 : this.groups.length === 1 ? most : wide));
+      const columns = Math.min(most, Math.max(1, group.items.length === 0 ? 1 : this.groups.length <= 3 ? most : wide));
       const lines = Math.ceil(group.items.length / columns);
       const blockWidth = Math.max(Math.min(columns, Math.max(1, group.items.length)) * w - between + 2 * PAD, Math.min(130, 34 + group.title.length * 7));
       const blockHeight = TITLE + Math.max(lines, 1) * tall - between + PAD;
@@ -286,7 +286,8 @@ export class ClusterMap {
       context.font = "12px ui-monospace, 'DejaVu Sans Mono', monospace";
       context.textAlign = "left";
       context.textBaseline = "middle";
-      context.fillText(clipped(item.node?.unschedulable ? `${item.name} ⊘` : item.name, tile.w + 8), x, y + 7);
+      const name = item.shared ? item.pools[0].pool : item.name;
+      context.fillText(clipped(item.node?.unschedulable ? `${name} ⊘` : name, tile.w + 8), x, y + 7);
     }
     const looks = this.looksOf(item);
     const step = size + gap;
@@ -294,6 +295,7 @@ export class ClusterMap {
     for (let at = 0; at < looks.length; at += 1) {
       draw(context, looks[at], x + (at % columns) * step, y + label + Math.floor(at / columns) * step, size);
     }
+    if (size >= 38) this.names(item, looks, x, y + label, step, columns);
     if (looks.length === 0) {
       context.strokeStyle = colours.rule;
       context.strokeRect(x + 0.5, y + label + 0.5, size - 1, size - 1);
@@ -305,6 +307,24 @@ export class ClusterMap {
       context.lineWidth = isCursor || item.name === this.chosen ? 2 : 1;
       context.strokeRect(x - 3, y - 3, tile.w + 6, tile.h + 6);
     }
+  }
+
+  /**
+   * Writes the names of devices into large squares.
+   * @param {Item} item @param {import("./palette.js").Look[]} looks
+   * @param {number} x @param {number} y @param {number} step @param {number} columns
+   */
+  names(item, looks, x, y, step, columns) {
+    const { context, size } = this;
+    context.font = "10.5px ui-sans-serif, system-ui, sans-serif";
+    context.textAlign = "center";
+    context.textBaseline = "alphabetic";
+    devicesOf(item).forEach((device, at) => {
+      context.fillStyle = looks[at].ink;
+      const most = Math.floor(size / 6);
+      const name = device.name.length > most ? `…${device.name.slice(1 - most)}` : device.name;
+      context.fillText(name, x + (at % columns) * step + size / 2, y + Math.floor(at / columns) * step + size - 5);
+    });
   }
 
   /** @param {Item} item */
@@ -446,13 +466,13 @@ export function grouped(store, levels, within) {
     /** @type {Map<string, Item[]>} */
     const places = new Map();
     for (const pool of pools) {
-      const place = pool.place === "all nodes" ? "Every node" : pool.place ?? "Several nodes";
+      const place = pool.place === "all nodes" ? "All nodes" : pool.place ?? "Several nodes";
       const item = { name: `${pool.driver}/${pool.pool}`, pools: [pool], shared: true, node: null };
       const items = places.get(place);
       if (items) items.push(item);
       else places.set(place, [item]);
     }
-    for (const [place, items] of places) made.push({ title: `Reached from ${place.toLowerCase()}`, path: null, items });
+    for (const [place, items] of places) made.push({ title: place, path: null, items });
   }
   return made;
 }

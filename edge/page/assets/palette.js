@@ -58,7 +58,7 @@ export class Palette {
 
 /**
  * How a device looks: what it is filled with, its outline, and its mark.
- * @typedef {{ fill: string, line: string, mark: ""|"x"|"slash"|"stripes"|"half"|"dots"|"query"|"dash", letter: string }} Look
+ * @typedef {{ fill: string, line: string, mark: ""|"x"|"slash"|"stripes"|"half"|"dots"|"query"|"dash", letter: string, ink: string }} Look
  */
 
 /**
@@ -73,24 +73,35 @@ export function look(device, by, palette) {
   let fill = colours.free;
   let line = colours.line;
   let letter = "";
+  let ink = colours.ink;
   if (held) {
     const name = by === "state" ? "" : holderOf(device, by);
     fill = name === "" ? COLOURS[0][isDark() ? 1 : 0] : name === "in use" ? colours.soft : palette.colour(name);
     letter = name === "" || name === "in use" ? "" : palette.letter(name);
     line = fill;
+    ink = readable(fill);
   }
   switch (device.state) {
-    case "Free": return { fill, line, mark: "", letter };
-    case "Allocated": return { fill, line, mark: "", letter };
-    case "PartlyUsed": return { fill, line, mark: "half", letter };
-    case "AwaitingReadiness": return { fill: by === "state" ? colours.warn : fill, line: colours.warn, mark: "stripes", letter };
-    case "Failed": return { fill: colours.bad, line: colours.bad, mark: "x", letter: "" };
-    case "Tainted": return { fill: colours.muted, line: colours.mutedLine, mark: "slash", letter };
+    case "Free": return { fill, line, mark: "", letter, ink };
+    case "Allocated": return { fill, line, mark: "", letter, ink };
+    case "PartlyUsed":
+      ink = colours.ink;
+      return { fill, line, mark: "half", letter, ink };
+    case "AwaitingReadiness": return { fill: by === "state" ? colours.warn : fill, line: colours.warn, mark: "stripes", letter, ink };
+    case "Failed": return { fill: colours.bad, line: colours.bad, mark: "x", letter: "", ink: readable(colours.bad) };
+    case "Tainted": return { fill: colours.muted, line: colours.mutedLine, mark: "slash", letter, ink };
     case "CountersUsedUp":
-    case "IncompatibleGroups": return { fill: colours.muted, line: colours.mutedLine, mark: "dots", letter };
-    case "NotPublished": return { fill, line: colours.bad, mark: "dash", letter };
-    default: return { fill: colours.muted, line: colours.mutedLine, mark: "query", letter };
+    case "IncompatibleGroups": return { fill: colours.muted, line: colours.mutedLine, mark: "dots", letter, ink };
+    case "NotPublished": return { fill, line: colours.bad, mark: "dash", letter, ink };
+    default: return { fill: colours.muted, line: colours.mutedLine, mark: "query", letter, ink };
   }
+}
+
+/** Black or white, whichever is easier to read on a colour. @param {string} colour */
+function readable(colour) {
+  const parts = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16) / 255);
+  const [r, g, b] = parts.map((part) => (part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.18 ? "#07181a" : "#ffffff";
 }
 
 /**
@@ -130,11 +141,11 @@ export function draw(context, look, x, y, size) {
   context.setLineDash([]);
   mark(context, look, x, y, size);
   if (look.letter && size >= 13) {
-    context.fillStyle = isDark() ? "#07181a" : "#ffffff";
-    context.font = `600 ${Math.round(size * 0.6)}px ui-sans-serif, system-ui, sans-serif`;
+    context.fillStyle = look.ink;
+    context.font = `600 ${Math.round(size * (size >= 38 ? 0.42 : 0.6))}px ui-sans-serif, system-ui, sans-serif`;
     context.textAlign = "center";
     context.textBaseline = "middle";
-    context.fillText(look.letter, x + size / 2, y + size / 2 + 0.5);
+    context.fillText(look.letter, x + size / 2, y + size / (size >= 38 ? 2.6 : 2) + 0.5);
   }
 }
 

@@ -54,6 +54,7 @@ export function clusterView(store) {
   const body = h("div", {});
   const side = h("aside", { class: "side", hidden: true, "aria-label": "Details", tabindex: "-1" });
   const split = h("div", { class: "split" }, body, side);
+  const fabric = h("section", { class: "block", "aria-label": "Fabric", hidden: true });
   const select = h("select", { onchange: () => go({ by: /** @type {HTMLSelectElement} */ (select).value }) },
     Object.entries(BY).map(([value, text]) => h("option", { value }, text)));
   const buttons = ["map", "table"].map((name) => h("button", {
@@ -70,7 +71,7 @@ export function clusterView(store) {
       find,
       h("span", { class: "grow" }),
       legend),
-    split);
+    split, fabric);
 
   /** Shows what is called so. @param {string} text */
   function choose(text) {
@@ -296,6 +297,27 @@ export function clusterView(store) {
       h("p", {}, h("a", { href: `#/device/${driver}/${pool}/${name}` }, "Timeline of this device")));
   }
 
+  /** Devices of a composable fabric that are attached to nodes, if there are any. */
+  async function drawFabric() {
+    let attachments = [];
+    try {
+      ({ attachments } = await ask("/fabric"));
+    } catch {
+      // The map says what is wrong with the connection.
+    }
+    fabric.hidden = attachments.length === 0;
+    if (attachments.length === 0) return;
+    const { element: rows, body: lines } = table("Attachments of the fabric", ["Unit", "Model", "Node", "Phase", "Claim", "Since"]);
+    for (const { spec, status } of attachments.slice(0, ROWS_MAX)) {
+      lines.append(h("tr", {}, h("td", {}, h("span", { class: "name" }, spec.unit)), h("td", {}, spec.model),
+        h("td", {}, h("a", { class: "name", href: hrefOf(spec.node) }, spec.node)),
+        h("td", {}, h("span", { class: "chip" }, status?.phase ?? "-"), status?.message ? ` ${status.message}` : ""),
+        h("td", {}, spec.claim ? h("a", { class: "name", href: `#/object/claim/${spec.claim.namespace}/${spec.claim.name}` }, `${spec.claim.namespace}/${spec.claim.name}`) : "-"),
+        h("td", {}, ago(status?.since))));
+    }
+    fill(fabric, h("h2", {}, "Fabric"), rows);
+  }
+
   let drawn = "";
   /** @type {Item[]} */
   let items = [];
@@ -303,6 +325,7 @@ export function clusterView(store) {
   /** @param {Set<string>} what */
   function update(what) {
     const { by, within, show } = state();
+    if (store.loaded && (what.has("status") || what.has("time"))) void drawFabric();
     if (what.has("route") || what.has("status")) {
       /** @type {HTMLSelectElement} */ (select).value = by;
       buttons.forEach((button, at) => button.setAttribute("aria-pressed", String((at === 0) === (show === "map"))));

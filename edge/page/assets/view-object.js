@@ -3,7 +3,7 @@
 
 import { empty, facts, fill, h, table } from "./dom.js";
 import { Trouble, ask, joined } from "./store.js";
-import { STATES, ago, moment } from "./words.js";
+import { STATES, first, moment } from "./words.js";
 
 /** @type {Record<string, string>} */
 const KINDS = { pod: "Pod", claim: "ResourceClaim", podgroup: "PodGroup", compositepodgroup: "CompositePodGroup", workload: "Workload" };
@@ -23,7 +23,7 @@ export function objectView(store, { path }) {
   const about = h("section", { class: "card", "aria-label": "Object" });
   const element = h("div", { class: "page wide" },
     h("div", { class: "head" }, h("h1", { class: "name" }, title), h("p", { class: "quiet" }, isDevice ? "Device" : KINDS[kind] ?? kind)),
-    h("div", { class: "columns" }, h("div", { class: "block" }, isDevice ? null : why, about), life));
+    h("div", { class: "columns" }, h("div", { class: "stack" }, isDevice ? null : why, about), life));
   let isOver = false;
   let timer = 0;
   let seen = "";
@@ -134,13 +134,20 @@ export async function explanation(kind, namespace, name) {
   const of = told.group ? told.group : told;
   const text = h("details", {}, h("summary", {}, "As text"), h("pre", {}, told.text));
   return h("div", { class: "block" },
-    h("p", { class: "sentence" }, headline(told)),
+    lead(headline(told)),
     nearest(of.nearest),
     sentences("What conflicts", (of.conflict?.constraints ?? []).map((/** @type {any} */ one) => one.message)),
     remedies(of.remedies),
     group ? domains(group.domains) : null,
     comparison(told),
     text);
+}
+
+/** The first sentence, and the rest of a message in small letters. @param {string} message */
+function lead(message) {
+  const sentence = first(message);
+  const rest = message.slice(sentence.length).trim();
+  return [h("p", { class: "sentence" }, sentence), rest ? h("p", { class: "rest" }, rest) : null];
 }
 
 /** @param {any} told */

@@ -3,7 +3,7 @@
 
 import { empty, fill, h, table } from "./dom.js";
 import { Trouble, ask } from "./store.js";
-import { counted, natural, percent } from "./words.js";
+import { counted, first, natural, percent } from "./words.js";
 
 const NODES_MAX = 60;
 
@@ -18,7 +18,7 @@ export function planView(store) {
   const nodes = h("datalist", { id: "plan-nodes" });
   const node = /** @type {HTMLInputElement} */ (h("input", { type: "text", list: "plan-nodes", "aria-label": "Node", placeholder: "node", size: 14 }));
   const count = /** @type {HTMLInputElement} */ (h("input", { type: "number", min: 1, max: 1000, value: 1, "aria-label": "Number of nodes to add" }));
-  const answer = h("section", { class: "block", "aria-label": "Plan", "aria-live": "polite" }, empty("Nothing is planned yet.", "Paste or drop manifests, or add a change, and choose Plan. The scheduler's code decides on a copy of the cluster."));
+  const answer = h("section", { class: "stack", "aria-label": "Plan", "aria-live": "polite" }, empty("Nothing is planned yet.", "Paste or drop manifests, or add a change, and choose Plan. The scheduler's code decides on a copy of the cluster."));
   const button = /** @type {HTMLButtonElement} */ (h("button", { class: "button primary", type: "submit" }, "Plan"));
   const add = (/** @type {string} */ line) => (changes.value = [...lines(), line].join("\n"));
   const lines = () => changes.value.split("\n").map((line) => line.trim()).filter(Boolean);
@@ -87,9 +87,9 @@ function result(told) {
     const devices = (pod.devices ?? []).map((/** @type {any} */ one) => `${one.pool}/${one.device}`).join(", ");
     body.append(h("tr", {},
       h("td", {}, h("span", { class: "name" }, `${pod.namespace}/${pod.name}`), h("div", { class: "quiet" }, { Manifest: "manifest", Drained: "moved", Waiting: "waits in the cluster" }[/** @type {string} */ (pod.origin)] ?? "")),
-      h("td", {}, pod.from ?? "-"),
+      h("td", {}, h("span", { class: "name" }, pod.from ?? "-")),
       h("td", {}, pod.fits ? h("span", { class: "name" }, pod.node) : h("span", { class: "chip warn" }, "waits")),
-      h("td", { class: "why" }, pod.fits ? devices : pod.reason)));
+      h("td", { class: "why" }, pod.fits ? devices : h("span", { title: pod.reason }, first(pod.reason)))));
   }
   return [
     h("div", { class: "card" }, h("h2", {}, told.fits ? "Every pod fits" : "Not every pod fits"), h("p", { class: "sentence" }, told.message),

@@ -61,8 +61,8 @@ export function moment(time) {
 
 /** The first sentence of a message. @param {string} text */
 export function first(text) {
-  const end = text.search(/[.;:] |\.$/);
-  return end > 24 ? text.slice(0, end) : text;
+  const end = text.search(/\. |\.$/);
+  return end > 0 ? text.slice(0, end + 1) : text;
 }
 
 /** @param {number} milli */

@@ -6,9 +6,12 @@
 //! Invariant: tokens and sessions are compared in constant time, and there is a bound of each.
 
 use std::collections::VecDeque;
+use std::mem;
 
 use hyper::header::{COOKIE, HOST, HeaderMap, ORIGIN};
 use parking_lot::Mutex;
+
+use crate::Sessions;
 
 /// How many links may be open, and how many sessions; the oldest go.
 const LINKS_MAX: usize = 16;
@@ -22,6 +25,8 @@ pub(crate) struct Access {
     /// The name of the cookie. Browsers send cookies to every port of a host.
     cookie: String,
     known: Mutex<Known>,
+    /// Where sessions are kept over a restart.
+    kept: Option<Sessions>,
 }
 
 #[derive(Default)]
@@ -40,8 +45,11 @@ pub(crate) enum Denied {
 }
 
 impl Access {
-    pub(crate) fn new(port: u16) -> Access {
-        Access { cookie: format!("supercargo-page-{port}"), known: Mutex::default() }
+    pub(crate) fn new(port: u16, mut kept: Option<Sessions>) -> Access {
+        let text = kept.as_mut().map(|kept| mem::take(&mut kept.text)).unwrap_or_default();
+        let sessions = text.lines().filter(|line| line.len() == SECRET_LENGTH).map(str::to_owned);
+        let known = Known { links: VecDeque::new(), sessions: sessions.take(SESSIONS_MAX).collect() };
+        Access { cookie: format!("supercargo-page-{port}"), known: Mutex::new(known), kept }
     }
 
     /// A new link to this host.
@@ -65,6 +73,10 @@ impl Access {
         }
         let session = secret();
         known.sessions.push_back(session.clone());
+        if let Some(kept) = &self.kept {
+            let lines: Vec<&str> = known.sessions.iter().map(String::as_str).collect();
+            (kept.save)(&lines.join("\n"));
+        }
         Some(format!("{}={session}; Path=/; HttpOnly; SameSite=Strict", self.cookie))
     }
 
@@ -108,6 +120,9 @@ fn is_same(one: &str, other: &str) -> bool {
     one.len() == other.len() && one.bytes().zip(other.bytes()).fold(0, |sum, (a, b)| sum | (a ^ b)) == 0
 }
 
+/// How many letters a secret has.
+const SECRET_LENGTH: usize = 32;
+
 /// 128 bits that cannot be guessed.
 fn secret() -> String {
     let mut bytes = [0; 16];
@@ -132,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_link_signs_in_once_and_its_cookie_is_for_no_script_and_no_other_site() {
-        let access = Access::new(7);
+        let access = Access::new(7, None);
         let link = access.link("127.0.0.1:7");
         let cookie = access.redeem(token(&link)).expect("it is new");
         assert!(cookie.ends_with("; Path=/; HttpOnly; SameSite=Strict"), "{cookie}");
@@ -146,8 +161,21 @@ mod tests {
     }
 
     #[test]
+    fn sessions_outlive_a_restart_if_they_are_kept() {
+        let saved = std::sync::Arc::new(Mutex::new(String::new()));
+        let save = saved.clone();
+        let sessions = |text: String| Sessions { text, save: Box::new(move |text| save.lock().push_str(text)) };
+        let access = Access::new(7, Some(sessions(String::new())));
+        let cookie = access.redeem(token(&access.link("h"))).expect("it is new");
+        let text = saved.lock().clone();
+        let again = Access::new(7, Some(Sessions { text, save: Box::new(|_| {}) }));
+        let session = cookie.split(';').next().expect("a pair");
+        assert_eq!(again.judge(&headers(&[("host", "localhost:7"), ("cookie", session)])), Ok(()));
+    }
+
+    #[test]
     fn links_and_sessions_are_bounded() {
-        let access = Access::new(7);
+        let access = Access::new(7, None);
         let first = access.link("h");
         (0..LINKS_MAX).for_each(|_| drop(access.link("h")));
         assert_eq!(access.redeem(token(&first)), None, "it is too old");

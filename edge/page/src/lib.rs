@@ -72,6 +72,16 @@ pub struct Options {
     pub title: String,
     /// Who plans, if plans can be made.
     pub planner: Option<Planner>,
+    /// Where sessions are kept, if a page that is open is to continue after a restart.
+    pub sessions: Option<Sessions>,
+}
+
+/// Sessions that outlive the server. They are secret, as a kubeconfig is.
+pub struct Sessions {
+    /// What was kept.
+    pub text: String,
+    /// Keeps this instead.
+    pub save: Box<dyn Fn(&str) + Send + Sync>,
 }
 
 /// A question about a changed cluster.
@@ -135,7 +145,7 @@ impl Page {
     ///
     /// # Errors
     /// When the address is not of this machine alone, or cannot be listened on.
-    pub async fn bind(options: Options) -> Result<Page, PageError> {
+    pub async fn bind(mut options: Options) -> Result<Page, PageError> {
         let address = options.listen;
         if !address.ip().is_loopback() {
             return Err(PageError::NotPrivate(address));
@@ -143,7 +153,7 @@ impl Page {
         let failed = |source| PageError::Listen { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let access = Arc::new(Access::new(address.port()));
+        let access = Arc::new(Access::new(address.port(), options.sessions.take()));
         let routes = Arc::new(Routes::new(options, access.clone()));
         Ok(Page { listener, address, access, routes })
     }

@@ -4,7 +4,7 @@ use std::env;
 use std::fs;
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -19,6 +19,7 @@ use objects::batch::Job;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
 use simulation::Manifest;
+use tokio::runtime::Handle;
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
@@ -145,7 +146,7 @@ impl Up {
         let nodes = wanted.iter().filter(|one| one.plural == "nodes").count();
         let nodes = format!("{nodes} simulated {}", if nodes == 1 { "node" } else { "nodes" });
         let path = kubeconfig.path.display();
-        let page = self.page(&base).await?;
+        let page = self.page(&base, &kubeconfig.path).await?;
         let link = page.as_ref().map(|page| format!("page        {}\n", page.link())).unwrap_or_default();
         let head = format!(
             "address     https://{}\nkubeconfig  {path}\n{link}storage     {}\nruns        API server, scheduler, \
@@ -155,7 +156,7 @@ impl Up {
         heard(out.write_all(head.as_bytes()).and_then(|()| writeln!(out)).and_then(|()| out.flush()))?;
         let (ears, hearing) = channel(INBOX_MAX);
         let mut cluster = base.start(self.times(), &ears)?;
-        let serving = page.map(Serving::start);
+        let serving = page.map(|page| Serving::start(page, &Handle::current()));
         let ending = self.watch(&mut cluster, wanted, hearing, out).await;
         if let Some(serving) = serving {
             serving.end().await;
@@ -169,7 +170,7 @@ impl Up {
     }
 
     /// The web page, unless there is to be none. A script that waits for the end of the command opens none.
-    async fn page(&self, base: &Base) -> Result<Option<Page>, Failure> {
+    async fn page(&self, base: &Base, kubeconfig: &Path) -> Result<Option<Page>, Failure> {
         if self.no_page || self.exit_when_settled && self.page.is_none() {
             return Ok(None);
         }
@@ -182,6 +183,7 @@ impl Up {
             title: format!("https://{}", base.address),
             named: Namespaces::All,
             namespaces: Vec::new(),
+            sessions: Some(PathBuf::from(format!("{}.page", kubeconfig.display()))),
         };
         shown.bind(self.page.unwrap_or_else(page::free_address)).await.map(Some)
     }
