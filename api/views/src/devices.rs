@@ -55,7 +55,8 @@ pub fn device(row: &DeviceRow) -> Value {
         put("capacity", Value::Object(left.collect()));
     }
     let taints = row.taints.iter();
-    let taint = |taint: &Taint| json!({ "key": *taint.key, "value": *taint.value, "effect": effect(&taint.effect) });
+    let taint =
+        |taint: &Taint| json!({ "key": *taint.key, "value": *taint.value, "effect": effect(&taint.effect) });
     put("taints", taints.map(taint).collect());
     put("deviceClasses", row.classes.iter().map(|name| json!(**name)).collect());
     Value::Object(fields)

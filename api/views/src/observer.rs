@@ -192,7 +192,8 @@ impl Observer {
         let of = |used: &ClaimUse| used.devices.iter().map(|one| one.device.to_string()).collect();
         if let Some(what) = what {
             let known = self.uses.get(id);
-            let devices = if what == Decided::Allocated { of(&used) } else { known.map(of).unwrap_or_default() };
+            let devices =
+                if what == Decided::Allocated { of(&used) } else { known.map(of).unwrap_or_default() };
             let since = used.since.filter(|_| self.reading);
             self.decisions.push(Decision {
                 at: since.unwrap_or(now),
@@ -344,7 +345,8 @@ impl Observer {
                 continue;
             };
             let pools = self.of_node.get(&name).into_iter().flatten();
-            let pools: Vec<PoolRows<'_>> = pools.filter_map(|id| Some(self.pools.get(id)?.rows(id))).collect();
+            let pools: Vec<PoolRows<'_>> =
+                pools.filter_map(|id| Some(self.pools.get(id)?.rows(id))).collect();
             let text: Arc<str> = node(known, state, &self.levels, &pools).to_string().into();
             if self.nodes.get(&name) != Some(&text) {
                 self.nodes.insert(name, text.clone());
@@ -427,12 +429,8 @@ impl Observer {
     }
 
     fn root(&self, levels: &[Arc<str>]) -> Domain {
-        let observed = Observed {
-            facts: self.facts(),
-            uses: &self.uses,
-            claims: &self.claims,
-            named: &self.named,
-        };
+        let observed =
+            Observed { facts: self.facts(), uses: &self.uses, claims: &self.claims, named: &self.named };
         root(&observed, self.pools.values().flat_map(|pool| &pool.devices), levels)
     }
 

@@ -54,7 +54,8 @@ pub fn document(version: &str) -> Value {
     for route in ROUTES {
         let parameters = route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
         let parameter = |name: &str| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } });
-        let schema = if route.media_type == JSON { json!({ "type": "object" }) } else { json!({ "type": "string" }) };
+        let schema =
+            if route.media_type == JSON { json!({ "type": "object" }) } else { json!({ "type": "string" }) };
         let mut operation = json!({
             "summary": route.summary,
             "parameters": parameters.map(parameter).collect::<Vec<_>>(),

@@ -70,7 +70,11 @@ impl ShownCluster {
 }
 
 /// Listens for browsers that look at the state of a moment.
-pub(crate) async fn bind_still(observer: Observer, title: String, listen: SocketAddr) -> Result<Page, Failure> {
+pub(crate) async fn bind_still(
+    observer: Observer,
+    title: String,
+    listen: SocketAddr,
+) -> Result<Page, Failure> {
     let (source, named) = (Source::Still(Box::new(observer)), Namespaces::All);
     bind(Options { listen, source, named, title, planner: None, sessions: None }).await
 }
@@ -116,7 +120,9 @@ fn planner(connector: Connector, config: Option<PathBuf>, features_set: String) 
     Arc::new(move |request: PlanRequest| {
         let planned = runtime.block_on(planned(&connector, config.as_ref(), &features_set, request));
         planned.map_err(|failure| match failure {
-            Failure::Usage { wrong, hint } | Failure::Failed { wrong, hint } => Refused { message: wrong, hint },
+            Failure::Usage { wrong, hint } | Failure::Failed { wrong, hint } => {
+                Refused { message: wrong, hint }
+            }
             Failure::Output(error) => Refused { message: error.to_string(), hint: String::new() },
         })
     })

@@ -339,7 +339,8 @@ impl Census<'_> {
             };
             let place = one_place.clone().unwrap_or_else(|| DevicePlace::of(&slice.slice, device, facts));
             let (holders, taints) = (self.holders(&id, holdings), device.taints.clone());
-            let mut counter_sets: Vec<Arc<str>> = device.draws.iter().map(|draw| draw.counter_set.clone()).collect();
+            let mut counter_sets: Vec<Arc<str>> =
+                device.draws.iter().map(|draw| draw.counter_set.clone()).collect();
             counter_sets.dedup();
             DeviceRow { id, place, state, holders, left, taints, classes, counter_sets }
         };
@@ -458,7 +459,16 @@ impl Census<'_> {
             let holders = self.holders(&id, facts.claims.ledger().holdings(&id));
             let place = DevicePlace::Nodes(BTreeSet::new());
             let (left, taints, classes, counter_sets) = (BTreeMap::new(), Vec::new(), Vec::new(), Vec::new());
-            DeviceRow { id, place, state: DeviceState::NotPublished, holders, left, taints, classes, counter_sets }
+            DeviceRow {
+                id,
+                place,
+                state: DeviceState::NotPublished,
+                holders,
+                left,
+                taints,
+                classes,
+                counter_sets,
+            }
         };
         gone.into_iter().map(row).collect()
     }

@@ -126,17 +126,18 @@ export class ClusterMap {
     if (width === 0) return;
     const room = Math.max(320, window.innerHeight - 290);
     for (const size of SIZES) {
-      this.arrange(size, width);
+      this.arrange(size, width, true);
       if (this.height <= room) break;
     }
+    this.arrange(this.size, width, false);
     this.element.classList.toggle("short", this.height <= room);
     this.element.style.height = this.height <= room ? `${Math.max(this.height + 2, 60)}px` : "";
     this.space.style.height = `${this.height}px`;
     this.soon();
   }
 
-  /** Puts everything in its place. @param {number} size @param {number} width */
-  arrange(size, width) {
+  /** Puts everything in its place, or only says how high that is. @param {number} size @param {number} width @param {boolean} isTrial */
+  arrange(size, width, isTrial) {
     this.size = size;
     this.gap = size >= 30 ? 4 : size >= 16 ? 3 : size >= 7 ? 2 : 1;
     this.labels = size >= 16;
@@ -154,9 +155,17 @@ export class ClusterMap {
     this.places.clear();
     let [x, y, row] = [PAD, PAD, 0];
     for (const group of this.groups) {
-      const shapes = group.items.map(tileOf);
-      const w = shapes.reduce((most, shape) => Math.max(most, shape.w), size) + between;
-      const tall = shapes.reduce((most, shape) => Math.max(most, shape.h), size) + between;
+      /** @type {{ w: number, h: number }[]} */
+      const shapes = [];
+      let [w, tall] = [size, size];
+      for (const item of group.items) {
+        const shape = tileOf(item);
+        if (!isTrial) shapes.push(shape);
+        w = Math.max(w, shape.w);
+        tall = Math.max(tall, shape.h);
+      }
+      w += between;
+      tall += between;
       const most = Math.max(1, Math.floor((width - 4 * PAD) / w));
       const wide = Math.ceil(Math.sqrt((group.items.length * tall * 2.2) / w));
       const columns = Math.min(most, Math.max(1, group.items.length === 0 ? 1 : this.groups.length <= 3 ? most : wide));
@@ -166,7 +175,7 @@ export class ClusterMap {
       if (x > PAD && x + blockWidth > width - PAD) [x, y, row] = [PAD, y + row + PAD, 0];
       /** @type {Block} */
       const block = { title: group.title, path: group.path, x, y, w: blockWidth, h: blockHeight, tiles: [] };
-      group.items.forEach((item, at) => {
+      if (!isTrial) group.items.forEach((item, at) => {
         const tile = {
           item, block, w: shapes[at].w, h: shapes[at].h,
           x: x + PAD + (at % columns) * w, y: y + TITLE + Math.floor(at / columns) * tall,

@@ -15,18 +15,27 @@ const LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ";
 
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 
-/** Whether colours are for a dark page. */
-export const isDark = () => dark.matches;
+/** Whether colours are for a dark page. It is asked for every device, so it is not asked of the browser each time. */
+let isDark = dark.matches;
 
 /** @param {() => void} then */
 export const onScheme = (then) => dark.addEventListener("change", then);
 
+dark.addEventListener("change", () => {
+  isDark = dark.matches;
+  colours = chosen();
+});
+
 /** Colours of what is not a holder. */
-export function base() {
-  return isDark()
+export const base = () => colours;
+
+function chosen() {
+  return isDark
     ? { free: "#151d1c", line: "#61716e", muted: "#33423f", mutedLine: "#61716e", bad: "#ff7a50", warn: "#f0b566", ink: "#e7eeec", soft: "#93a19e", panel: "#151d1c", sunk: "#1b2524", accent: "#6cc5d0", rule: "#2a3634" }
     : { free: "#ffffff", line: "#8d9895", muted: "#d5dbd9", mutedLine: "#8d9895", bad: "#c0390b", warn: "#b06a00", ink: "#16201f", soft: "#626d6b", panel: "#ffffff", sunk: "#f3f4f3", accent: "#0b5d68", rule: "#dcdfdd" };
 }
+
+let colours = chosen();
 
 /** Names and their colours, in the order in which they came, so that a name keeps its colour while the page is open. */
 export class Palette {
@@ -47,7 +56,7 @@ export class Palette {
 
   /** @param {string} name */
   colour(name) {
-    return COLOURS[this.place(name) % COLOURS.length][isDark() ? 1 : 0];
+    return COLOURS[this.place(name) % COLOURS.length][isDark ? 1 : 0];
   }
 
   /** A letter that tells apart what has the same colour. @param {string} name */
@@ -68,7 +77,6 @@ export class Palette {
  * @returns {Look}
  */
 export function look(device, by, palette) {
-  const colours = base();
   const held = HELD.has(device.state);
   let fill = colours.free;
   let line = colours.line;
@@ -76,7 +84,7 @@ export function look(device, by, palette) {
   let ink = colours.ink;
   if (held) {
     const name = by === "state" ? "" : holderOf(device, by);
-    fill = name === "" ? COLOURS[0][isDark() ? 1 : 0] : name === "in use" ? colours.soft : palette.colour(name);
+    fill = name === "" ? COLOURS[0][isDark ? 1 : 0] : name === "in use" ? colours.soft : palette.colour(name);
     letter = name === "" || name === "in use" ? "" : palette.letter(name);
     line = fill;
     ink = readable(fill);
@@ -151,7 +159,7 @@ export function draw(context, look, x, y, size) {
 
 /** @param {CanvasRenderingContext2D} context @param {Look} look @param {number} x @param {number} y @param {number} size */
 function mark(context, look, x, y, size) {
-  const ink = isDark() ? "#07181a" : "#ffffff";
+  const ink = isDark ? "#07181a" : "#ffffff";
   const inset = Math.max(1.5, size * 0.22);
   const line = (/** @type {[number, number, number, number][]} */ strokes, /** @type {string} */ colour) => {
     context.strokeStyle = colour;

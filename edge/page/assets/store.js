@@ -206,6 +206,8 @@ export class Store {
     }
     this.revision = update.revision;
     const now = performance.now();
+    // Marks of changes that no view has drawn are of no use.
+    if (this.touched.size > 2000) this.touched.clear();
     const what = new Set();
     if (update.levels) {
       this.levels = update.levels;

@@ -104,14 +104,59 @@ export function clusterView(store) {
     });
   }
 
-  function drawFigures() {
-    const now = store.samples.at(-1);
-    let [devices, held, free] = [0, 0, 0];
-    for (const { device } of all()) {
-      devices += 1;
-      if (HELD.has(device.state)) held += 1;
-      else if (device.state === "Free") free += 1;
+  /**
+   * What a node or pool adds to figures and legend. Nodes are replaced when they change, so this is kept with them.
+   * @typedef {{ devices: number, held: number, free: number, names: Map<string, [Device, number]> }} Share
+   * @type {WeakMap<object, Share>}
+   */
+  let shares = new WeakMap();
+  let sharesBy = "";
+
+  /** @param {object} of @param {import("./types.js").Pool[]} pools @param {"state"|"team"|"holder"} by */
+  function shareOf(of, pools, by) {
+    let share = shares.get(of);
+    if (share) return share;
+    share = { devices: 0, held: 0, free: 0, names: new Map() };
+    for (const pool of pools) {
+      for (const device of pool.devices) {
+        const isHeld = HELD.has(device.state);
+        share.devices += 1;
+        if (isHeld) share.held += 1;
+        else if (device.state === "Free") share.free += 1;
+        const name = by === "state" || !isHeld || device.state === "Failed" ? STATES[device.state] ?? device.state : holderOf(device, by);
+        const known = share.names.get(name);
+        if (known) known[1] += 1;
+        else share.names.set(name, [device, 1]);
+      }
     }
+    shares.set(of, share);
+    return share;
+  }
+
+  /** Everything added up. @returns {Share} */
+  function sums() {
+    const { by } = state();
+    if (by !== sharesBy) shares = new WeakMap();
+    sharesBy = by;
+    const all = { devices: 0, held: 0, free: 0, names: /** @type {Share["names"]} */ (new Map()) };
+    const add = (/** @type {Share} */ share) => {
+      all.devices += share.devices;
+      all.held += share.held;
+      all.free += share.free;
+      for (const [name, [device, count]] of share.names) {
+        const known = all.names.get(name);
+        if (known) known[1] += count;
+        else all.names.set(name, [device, count]);
+      }
+    };
+    for (const node of store.nodes.values()) add(shareOf(node, node.pools, by));
+    for (const pool of store.shared.values()) add(shareOf(pool, [pool], by));
+    return all;
+  }
+
+  /** @param {Share} all */
+  function drawFigures({ devices, held, free }) {
+    const now = store.samples.at(-1);
     const figure = (/** @type {string} */ name, /** @type {any} */ value, /** @type {string} */ more) =>
       h("div", {}, h("dt", {}, name), h("dd", {}, value, more ? h("small", {}, ` ${more}`) : null));
     fill(figures,
@@ -122,19 +167,12 @@ export function clusterView(store) {
       figure("Pods waiting", store.waitingCount.toLocaleString("en"), ""));
   }
 
-  function drawLegend() {
+  /** @param {Share} all */
+  function drawLegend({ names }) {
     const { by } = state();
-    /** @type {Map<string, { look: any, count: number }>} */
-    const seen = new Map();
-    for (const { device } of all()) {
-      const name = by === "state" || !HELD.has(device.state) || device.state === "Failed" ? STATES[device.state] ?? device.state : holderOf(device, by);
-      const known = seen.get(name);
-      if (known) known.count += 1;
-      else seen.set(name, { look: look(device, by, palette), count: 1 });
-    }
-    const most = [...seen].sort(([, one], [, other]) => other.count - one.count);
+    const most = [...names].sort(([, one], [, other]) => other[1] - one[1]);
     const entries = most.slice(0, LEGEND_MAX);
-    fill(legend, entries.map(([name, { look: of, count }]) => h("li", {}, picture(of, 14), `${name} ${count.toLocaleString("en")}`)),
+    fill(legend, entries.map(([name, [device, count]]) => h("li", {}, picture(look(device, by, palette), 14), `${name} ${count.toLocaleString("en")}`)),
       most.length > entries.length ? h("li", {}, `and ${most.length - entries.length} more`) : null);
   }
 
@@ -150,8 +188,8 @@ export function clusterView(store) {
   const nodesTable = table("Nodes", ["Node", "Domain", { text: "Devices", class: "num" }, { text: "In use", class: "num" }, { text: "Free", class: "num" }, { text: "Other", class: "num" }, { text: "Pods", class: "num" }, { text: "CPU", class: "num" }, { text: "Memory", class: "num" }, "Taints"]);
   const more = h("p", { class: "quiet" });
 
-  /** @param {Item[]} items */
-  function drawTable(items) {
+  /** @param {Item[]} items @param {number} [count] */
+  function drawTable(items, count = items.length) {
     const shown = items.slice(0, ROWS_MAX);
     sync(nodesTable.body, shown, (item) => item.name, (item) => JSON.stringify(item.node ?? item.pools) + (item.name === state().node), (item, isNew) => {
       const devices = devicesOf(item);
@@ -166,7 +204,7 @@ export function clusterView(store) {
         h("td", { class: "num" }, node ? `${memory(node.memoryBytes[0])} of ${memory(node.memoryBytes[1])}` : "-"),
         h("td", {}, [...(node?.unschedulable ? ["unschedulable"] : []), ...(node?.taints ?? [])].join(", ")));
     });
-    more.textContent = items.length > shown.length ? `${items.length - shown.length} more: choose a domain on the map, or find a node by name.` : "";
+    more.textContent = count > shown.length ? `${count - shown.length} more: choose a domain on the map, or find a node by name.` : "";
   }
 
   /** @param {string} name */
@@ -336,20 +374,25 @@ export function clusterView(store) {
       drawn = "";
       fill(body, empty(store.loaded && store.status?.state !== "Reading" ? "The cluster has no nodes." : "Reading the cluster.",
         store.loaded ? "Add nodes with kubectl, or start the sample cluster with supercargo up." : null));
-      drawFigures();
+      drawFigures(sums());
       return;
     }
     const sign = `${by} ${show} ${within.join("/")}`;
     const relayout = what.has("layout") || what.has("shared") || sign !== drawn;
     const isSlow = store.nodes.size > 600;
     if (relayout || what.has("nodes")) {
-      if (relayout || show === "table") {
+      if (relayout) {
         const groups = grouped(store, levels(), within);
         items = groups.flatMap((group) => group.items);
         if (sign !== drawn) fill(body, show === "map" ? map.whole : [nodesTable.element, more]);
         drawn = sign;
         if (show === "map") map.show(groups, by);
         else drawTable(items);
+      } else if (show === "table") {
+        drawTable(items.slice(0, ROWS_MAX).map((item) => {
+          const node = item.node && store.nodes.get(item.name);
+          return node ? { ...item, pools: node.pools, node } : item;
+        }), items.length);
       } else {
         /** @type {Map<string, Item>} */
         const changed = new Map();
@@ -361,8 +404,9 @@ export function clusterView(store) {
       }
     }
     if (relayout || what.has("figures") || (what.has("nodes") && !isSlow)) {
-      drawFigures();
-      drawLegend();
+      const all = sums();
+      drawFigures(all);
+      drawLegend(all);
     }
     const before = map.chosen;
     drawSide();
@@ -371,7 +415,7 @@ export function clusterView(store) {
 
   onScheme(() => {
     map.repaint();
-    drawLegend();
+    drawLegend(sums());
   });
   return { element, update, close: () => map.close() };
 }

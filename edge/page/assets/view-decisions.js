@@ -4,7 +4,10 @@
 import { empty, fill, h, sync, table } from "./dom.js";
 import { clock, first, lasting } from "./words.js";
 
-const ROWS_MAX = 200;
+const ROWS_MAX = 120;
+/** When more come at once they are not marked, and the table is drawn less often. */
+const MARKED_MAX = 8;
+const PAUSE = 400;
 /** @type {Record<string, string>} */
 const CHIPS = { Scheduled: "good", Allocated: "accent", Unschedulable: "warn", Evicted: "bad", Deallocated: "" };
 
@@ -32,7 +35,22 @@ export function decisionsView(store) {
     h("div", { class: "bar" }, h("label", { class: "field" }, "Show", choice), hold),
     list);
 
+  let seen = -1;
+  let drawnAt = 0;
+  let timer = 0;
+
+  function soon() {
+    window.clearTimeout(timer);
+    const wait = drawnAt + PAUSE - Date.now();
+    if (wait <= 0) draw();
+    else timer = window.setTimeout(draw, wait);
+  }
+
   function draw() {
+    drawnAt = Date.now();
+    const last = store.decisions.at(-1)?.number ?? -1;
+    const isRush = last - seen > MARKED_MAX;
+    seen = last;
     const only = query().get("only") ?? "";
     /** @type {HTMLSelectElement} */ (choice).value = only;
     const shown = store.decisions.filter((one) => !only || one.decision === only).slice(-ROWS_MAX).reverse();
@@ -49,7 +67,7 @@ export function decisionsView(store) {
       const where = one.node
         ? [h("a", { class: "name", href: `#/cluster?node=${encodeURIComponent(one.node)}` }, one.node)]
         : [devices.length > 0 ? h("span", { class: "name" }, `${devices.join(", ")}${more > 0 ? ` and ${more} more` : ""}`) : null, one.message ? first(one.message) : null];
-      return h("tr", { class: isNew ? "new" : null },
+      return h("tr", { class: isNew && !isRush ? "new" : null },
         h("td", {}, h("time", { datetime: one.time, title: one.time }, clock(one.time))),
         h("td", {}, h("span", { class: `chip ${CHIPS[one.decision] ?? ""}` }, one.decision)),
         h("td", {}, h("a", { class: "name", href: `#/object/${kind}/${one.namespace}/${one.name}` }, `${one.namespace}/${one.name}`), h("span", { class: "quiet" }, ` ${one.kind === "Pod" ? "pod" : "claim"}`)),
@@ -61,7 +79,9 @@ export function decisionsView(store) {
   return {
     element,
     update: (what) => {
-      if (what.has("route") || what.has("status") || (what.has("decisions") && !held)) draw();
+      if (what.has("route") || what.has("status")) draw();
+      else if (what.has("decisions") && !held) soon();
     },
+    close: () => window.clearTimeout(timer),
   };
 }

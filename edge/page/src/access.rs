@@ -164,7 +164,8 @@ mod tests {
     fn sessions_outlive_a_restart_if_they_are_kept() {
         let saved = std::sync::Arc::new(Mutex::new(String::new()));
         let save = saved.clone();
-        let sessions = |text: String| Sessions { text, save: Box::new(move |text| save.lock().push_str(text)) };
+        let sessions =
+            |text: String| Sessions { text, save: Box::new(move |text| save.lock().push_str(text)) };
         let access = Access::new(7, Some(sessions(String::new())));
         let cookie = access.redeem(token(&access.link("h"))).expect("it is new");
         let text = saved.lock().clone();
@@ -199,7 +200,10 @@ mod tests {
             (&[("host", "localhost:7"), ("origin", "http://localhost:8")], false),
             (&[("host", "localhost:7"), ("origin", "null")], false),
             (&[("host", "localhost:7"), ("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "cors")], false),
-            (&[("host", "localhost:7"), ("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate")], true),
+            (
+                &[("host", "localhost:7"), ("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate")],
+                true,
+            ),
         ];
         for (pairs, expected) in cases {
             let map: HeaderMap = pairs

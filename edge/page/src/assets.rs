@@ -56,7 +56,11 @@ mod tests {
     fn files_name_nothing_of_elsewhere_and_have_no_script_or_style_in_line() {
         for asset in &ASSETS {
             let text = asset.text.replace("http://www.w3.org/", "");
-            assert!(!text.contains("http://") && !text.contains("https://"), "{} names another site", asset.path);
+            assert!(
+                !text.contains("http://") && !text.contains("https://"),
+                "{} names another site",
+                asset.path
+            );
             if asset.media_type == HTML {
                 assert!(!text.contains("style=") && !text.contains("<style"), "{}", asset.path);
                 assert!(!text.contains("onclick") && !text.contains("<script>"), "{}", asset.path);

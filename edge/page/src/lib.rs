@@ -38,9 +38,8 @@ use access::Access;
 use routes::Routes;
 
 /// Makes a connection to the API server. Its requests are counted by this reach.
-pub type Connect = Box<
-    dyn Fn(Reach) -> Pin<Box<dyn Future<Output = Result<Connection, String>> + Send>> + Send + Sync,
->;
+pub type Connect =
+    Box<dyn Fn(Reach) -> Pin<Box<dyn Future<Output = Result<Connection, String>> + Send>> + Send + Sync>;
 
 /// Answers what would become of pods in a changed cluster.
 pub type Planner = Arc<dyn Fn(PlanRequest) -> Result<Value, Refused> + Send + Sync>;
@@ -113,7 +112,9 @@ pub enum PageError {
     )]
     NotPrivate(SocketAddr),
     /// The address cannot be listened on.
-    #[error("cannot listen on {address}: {source}; hint: choose another address for the page, such as 127.0.0.1:0")]
+    #[error(
+        "cannot listen on {address}: {source}; hint: choose another address for the page, such as 127.0.0.1:0"
+    )]
     Listen {
         /// The address.
         address: SocketAddr,

@@ -213,7 +213,8 @@ impl Live {
         let mut batch = Vec::with_capacity(SIGHTINGS_MAX);
         let (mut update_at, mut sample_at) = (Instant::now(), Instant::now() + SAMPLE_EVERY);
         loop {
-            let is_due = self.observer.has_news() && self.updates.receiver_count() > 0 && !self.status.is_reading;
+            let is_due =
+                self.observer.has_news() && self.updates.receiver_count() > 0 && !self.status.is_reading;
             tokio::select! {
                 Some(question) = inbox.recv() => question(&mut self),
                 count = seen.recv_many(&mut batch, SIGHTINGS_MAX), if !seen.is_closed() || !seen.is_empty() => {
@@ -273,9 +274,9 @@ impl Live {
             (true, None, true) => "Reading",
             (true, None, false) => "Live",
         };
-        let limits = limits.iter().map(|(kind, (namespaces, why))| {
-            json!({ "kind": kind, "namespaces": namespaces, "message": why })
-        });
+        let limits = limits.iter().map(
+            |(kind, (namespaces, why))| json!({ "kind": kind, "namespaces": namespaces, "message": why }),
+        );
         json!({
             "state": state,
             "title": title,

@@ -93,14 +93,8 @@ async fn negotiation(connection: &Connection, namespace: &str, name: &str) -> Va
 /// The attachments of a composable fabric, if the server has any.
 pub(crate) async fn fabric(connection: Option<&Connection>) -> Value {
     let Some(connection) = connection else { return json!({ "attachments": [] }) };
-    let listed = list(
-        connection,
-        "supercargo.dev/v1alpha1",
-        "deviceattachments",
-        "",
-        String::new(),
-        ATTACHMENTS_MAX,
-    );
+    let listed =
+        list(connection, "supercargo.dev/v1alpha1", "deviceattachments", "", String::new(), ATTACHMENTS_MAX);
     match listed.await {
         Err(why) => json!({ "attachments": [], "message": why }),
         Ok(objects) => {

@@ -185,7 +185,8 @@ impl Routes {
             ["fabric"] => Ok(document(&fabric(self.connection().await).await)),
             ["plan"] => self.plan(request).await,
             ["links"] => {
-                let host = request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+                let host =
+                    request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
                 Ok(document(&json!({ "link": self.access.link(host) })))
             }
             _ => Ok(wrong(
@@ -229,15 +230,22 @@ impl Routes {
         let snapshot = self.live.ask(|live| live.observer.snapshot()).await?;
         let asked = subject.clone();
         // What may not be read is not among the facts, so all that is known may be named.
-        let explained = spawn_blocking(move || {
-            explain(&snapshot, &asked, &Audience::AllNamespaces, Effort::default())
-        });
+        let explained =
+            spawn_blocking(move || explain(&snapshot, &asked, &Audience::AllNamespaces, Effort::default()));
         let Ok(told) = explained.await else {
-            return Ok(wrong(StatusCode::INTERNAL_SERVER_ERROR, "the explanation failed", "report this as a bug"));
+            return Ok(wrong(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "the explanation failed",
+                "report this as a bug",
+            ));
         };
         if is_missing(&told) {
             let message = told.to_string();
-            return Ok(wrong(StatusCode::NOT_FOUND, message.trim_end(), "it may be gone; go back and try another"));
+            return Ok(wrong(
+                StatusCode::NOT_FOUND,
+                message.trim_end(),
+                "it may be gone; go back and try another",
+            ));
         }
         let told = match &subject {
             Subject::Claim(id) => {
@@ -254,10 +262,8 @@ impl Routes {
     async fn object(&self, kind: &str, namespace: &str, name: &str) -> Answered {
         let Some(kind) = kind_of(kind) else { return Ok(no_kind(kind)) };
         let (of_namespace, of_name) = (namespace.to_owned(), name.to_owned());
-        let decisions = self
-            .live
-            .ask(move |live| live.observer.decisions().about(kind, &of_namespace, &of_name))
-            .await?;
+        let decisions =
+            self.live.ask(move |live| live.observer.decisions().about(kind, &of_namespace, &of_name)).await?;
         let connection = self.connection().await;
         Ok(document(&object(connection, kind, (namespace, name), decisions).await))
     }
@@ -286,7 +292,9 @@ impl Routes {
         };
         let asked = match plan_request(&body.to_bytes()) {
             Ok(asked) => asked,
-            Err(why) => return Ok(wrong(StatusCode::BAD_REQUEST, &why, "see /supercargo/v1alpha1/openapi.json")),
+            Err(why) => {
+                return Ok(wrong(StatusCode::BAD_REQUEST, &why, "see /supercargo/v1alpha1/openapi.json"));
+            }
         };
         let Ok(Ok(_place)) = timeout(WAIT, self.planning.acquire()).await else { return Ok(busy()) };
         Ok(match spawn_blocking(move || planner(asked)).await {
@@ -299,7 +307,8 @@ impl Routes {
 
 /// Reads the body of a question.
 fn plan_request(body: &[u8]) -> Result<PlanRequest, String> {
-    let value: Value = serde_json::from_slice(body).map_err(|error| format!("the body is not JSON: {error}"))?;
+    let value: Value =
+        serde_json::from_slice(body).map_err(|error| format!("the body is not JSON: {error}"))?;
     let text = |name: &str| value[name].as_str().map(str::to_owned);
     let with = value["with"].as_array().into_iter().flatten();
     let with: Option<Vec<String>> = with.map(|one| one.as_str().map(str::to_owned)).collect();
@@ -350,7 +359,8 @@ fn signed_in_already() -> Answer {
 }
 
 fn not_allowed(allowed: &'static str) -> Answer {
-    let mut answer = wrong(StatusCode::METHOD_NOT_ALLOWED, "the method is not allowed", "the page is read-only");
+    let mut answer =
+        wrong(StatusCode::METHOD_NOT_ALLOWED, "the method is not allowed", "the page is read-only");
     answer.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
     answer
 }

@@ -237,7 +237,8 @@ impl Drive {
             drop(now);
             if state == State::Working && !self.leads {
                 self.leads = true;
-                let facts = Inbox { to: self.outbox.clone(), records: self.tap.is_recording(), observes: false };
+                let facts =
+                    Inbox { to: self.outbox.clone(), records: self.tap.is_recording(), observes: false };
                 let kinds = read_again(&self.connection, &self.feeds, &facts, &mut self.feeding);
                 self.rereading.extend(kinds);
             }

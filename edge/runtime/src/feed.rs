@@ -289,7 +289,10 @@ fn read(connection: &Connection, feed: &'static Feed, to: Inbox, tasks: &mut Joi
     let mut stream = stream(connection, feed, "");
     tasks.spawn(async move {
         while let Some(event) = stream.next().await {
-            let message = match (feed.message)(event, Telling { lists: true, records: to.records, observes: to.observes }) {
+            let message = match (feed.message)(
+                event,
+                Telling { lists: true, records: to.records, observes: to.observes },
+            ) {
                 Some(Message::Synced(kind)) => Message::ReadAgain(kind),
                 Some(message) => message,
                 None => continue,
@@ -392,7 +395,9 @@ async fn tell_until_unserved(
                 Event::Synced { .. } | Event::Progressed { .. } | Event::Unreadable { .. } => {}
             }
         }
-        if let Some(message) = (feed.message)(event, Telling { lists, records: to.records, observes: to.observes }) {
+        if let Some(message) =
+            (feed.message)(event, Telling { lists, records: to.records, observes: to.observes })
+        {
             to.send(message).await?;
         }
     }

@@ -22,8 +22,12 @@ use pipe::Pipe;
 pub use tab::{Look, Tab};
 
 /// Where Chromium is looked for, after `$CHROMIUM`.
-const PLACES: [&str; 4] =
-    ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome", "/usr/bin/google-chrome-stable"];
+const PLACES: [&str; 4] = [
+    "/usr/bin/chromium",
+    "/usr/bin/chromium-browser",
+    "/usr/bin/google-chrome",
+    "/usr/bin/google-chrome-stable",
+];
 
 /// A browser that runs.
 pub struct Browser {

@@ -65,7 +65,8 @@ impl Tab {
     /// The browser does not answer.
     pub fn look(&self, look: Look) -> Result<()> {
         let Look { width, height, dark } = look;
-        let metrics = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600 });
+        let metrics =
+            json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600 });
         self.call("Emulation.setDeviceMetricsOverride", metrics)?;
         let scheme = if dark { "dark" } else { "light" };
         let features = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
@@ -109,7 +110,10 @@ impl Tab {
             }
             if began.elapsed() > within {
                 let text = self.eval("document.body.innerText.slice(0, 2000)").unwrap_or_default();
-                bail!("not true within {within:?}: {expression}\nthe page says:\n{}", text.as_str().unwrap_or_default());
+                bail!(
+                    "not true within {within:?}: {expression}\nthe page says:\n{}",
+                    text.as_str().unwrap_or_default()
+                );
             }
             sleep(Duration::from_millis(20));
         }

@@ -28,12 +28,7 @@ pub(super) struct Dirty {
 impl Dirty {
     pub(super) fn is_clean(&self) -> bool {
         let Dirty { everything, pools, nodes, levels, waiting, all_waiting } = self;
-        !everything
-            && pools.is_empty()
-            && nodes.is_empty()
-            && !levels
-            && waiting.is_empty()
-            && !all_waiting
+        !everything && pools.is_empty() && nodes.is_empty() && !levels && waiting.is_empty() && !all_waiting
     }
 
     /// Notes what a change touches. The facts are those before it.

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use config::SchedulerSettings;
 use convert::change;
 use convert::claim_use;
-use config::SchedulerSettings;
 use decisions::settings::Settings;
 use gates::Gates;
 use inventory::observed::Namespaces;
@@ -34,9 +34,12 @@ impl World {
         self.revision += 1;
         let mut object = object.clone();
         object["metadata"]["resourceVersion"] = json!(self.revision.to_string());
-        let change = change::applied(&object, self.revision).expect("a good object").expect("a kind that matters");
+        let change =
+            change::applied(&object, self.revision).expect("a good object").expect("a kind that matters");
         let note = match object["kind"].as_str() {
-            Some("ResourceClaim") => Note::Claim(claim_use(&ResourceClaim::read_value(&object).expect("a claim"))),
+            Some("ResourceClaim") => {
+                Note::Claim(claim_use(&ResourceClaim::read_value(&object).expect("a claim")))
+            }
             _ => Note::Nothing,
         };
         self.observer.take(Timestamp::from_micros(1_000_000 * self.revision as i64), change, note);
@@ -113,7 +116,13 @@ fn updates_add_up_to_what_is_told_at_once() {
     steps.push(claim("team", "c", None));
     steps.push(claim("team", "c", Some(("n-1", "gpu-1"))));
     // A slice that comes before its node, a node that moves, a slice that grows, and a claim that is deallocated.
-    steps.extend([slice("n-3", 1), node("n-3", "b"), node("n-2", "b"), slice("n-2", 3), claim("team", "c", None)]);
+    steps.extend([
+        slice("n-3", 1),
+        node("n-3", "b"),
+        node("n-2", "b"),
+        slice("n-2", 3),
+        claim("team", "c", None),
+    ]);
     for step in &steps {
         world.tell(step);
         let update = world.observer.update();

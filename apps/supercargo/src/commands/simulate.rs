@@ -16,8 +16,8 @@ use kubelet::simulated::Times;
 use model::pod::PodId;
 use serde_json::Value;
 use simulation::{
-    Aftermath, BadInput, Ending, Manifest, Outcome, POD_KINDS, PodOutcome, Rules, kind_of, makes_pods, names_pods,
-    needed_gates, read, simulate_by, simulate_to_end,
+    Aftermath, BadInput, Ending, Manifest, Outcome, POD_KINDS, PodOutcome, Rules, kind_of, makes_pods,
+    names_pods, needed_gates, read, simulate_by, simulate_to_end,
 };
 use views::observer::Observer;
 use views::waiting::{PodNote, Told};
@@ -121,8 +121,10 @@ impl Simulate {
                 "warning: the simulation ignores objects of kind {kind}; a cluster would use them"
             );
         }
-        let explained =
-            aftermath.as_ref().filter(|_| self.explain).map(|aftermath| explained::explained(&outcome, aftermath));
+        let explained = aftermath
+            .as_ref()
+            .filter(|_| self.explain)
+            .map(|aftermath| explained::explained(&outcome, aftermath));
         match self.output {
             Format::Table => {
                 out.write_all(table(&outcome).as_bytes())?;

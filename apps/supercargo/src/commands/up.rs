@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use ::page::Page;
 use clap::Args;
 use client::{Answer, Connection, Event, Resource, Selectors};
 use config::SchedulerSettings;
-use ::page::Page;
 use gates::Gates;
 use inventory::observed::Namespaces;
 use kubelet::simulated::Times;

@@ -6,6 +6,7 @@
 use std::env;
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{self, Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -27,30 +28,48 @@ impl Running {
     fn start(name: &str, arguments: &[&str]) -> Running {
         let folder = env::temp_dir().join(format!("supercargo-page-{name}-{}", process::id()));
         fs::create_dir_all(&folder).expect("a folder can be made");
-        let kubeconfig = folder.join("kubeconfig");
-        let mut child = Command::new(env!("CARGO_BIN_EXE_supercargo"))
-            .args(["up", "--listen", "127.0.0.1:0", "--write-kubeconfig"])
-            .arg(&kubeconfig)
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the binary was built for this test");
-        let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
-        let link = loop {
-            let line = lines.next().expect("it says where the page is").expect("text");
-            if let Some(link) = line.strip_prefix("page        ") {
-                break link.to_owned();
-            }
-        };
-        // What it says is read, so that it does not wait for its reader.
-        std::thread::spawn(move || lines.for_each(drop));
+        let kubeconfig = folder.join("kubeconfig").display().to_string();
+        let mut all = vec!["up", "--listen", "127.0.0.1:0", "--write-kubeconfig", &kubeconfig];
+        all.extend(arguments);
+        let (child, link) = begin(&all);
         Running { child, folder, link }
+    }
+
+    /// Ends it at once, and starts it again with the same files.
+    fn restart(&mut self, arguments: &[&str], in_between: impl FnOnce()) {
+        self.child.kill().expect("it is ours");
+        self.child.wait().expect("it is ours");
+        in_between();
+        let kubeconfig = self.folder.join("kubeconfig").display().to_string();
+        let mut all = vec!["up", "--listen", "127.0.0.1:0", "--write-kubeconfig", &kubeconfig];
+        all.extend(arguments);
+        (self.child, self.link) = begin(&all);
     }
 
     fn address(&self) -> &str {
         self.link.split_once("/?").expect("a token").0
     }
+}
+
+/// Starts a command that serves a page, and waits for its link.
+fn begin(arguments: &[&str]) -> (Child, String) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_supercargo"))
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the binary was built for this test");
+    let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+    let link = loop {
+        let line = lines.next().expect("it says where the page is").expect("text");
+        if let Some(link) = line.strip_prefix("page        ") {
+            break link.to_owned();
+        }
+    };
+    // What it says is read, so that it does not wait for its reader.
+    std::thread::spawn(move || lines.for_each(drop));
+    (child, link)
 }
 
 impl Drop for Running {
@@ -93,17 +112,33 @@ const TEXT: &str = "document.querySelector('main').innerText";
 fn views() -> Vec<(&'static str, String, String)> {
     let has = |words: &str| format!("{TEXT}.includes({})", json!(words));
     vec![
-        ("cluster", "#/cluster".into(), "document.querySelector('.map canvas').width > 300 && supercargo.nodes.size === 4".into()),
+        (
+            "cluster",
+            "#/cluster".into(),
+            "document.querySelector('.map canvas').width > 300 && supercargo.nodes.size === 4".into(),
+        ),
         ("cluster-claims", "#/cluster?by=holder".into(), has("default/shared")),
-        ("cluster-table", "#/cluster?show=table".into(), "document.querySelectorAll('tbody tr').length === 5".into()),
+        (
+            "cluster-table",
+            "#/cluster?show=table".into(),
+            "document.querySelectorAll('tbody tr').length === 5".into(),
+        ),
         ("node", "#/cluster?node=node-1".into(), "document.querySelectorAll('.device').length === 8".into()),
         ("device", "#/cluster?node=node-1&device=gpu.example.com/node-1/gpu-0".into(), has("DeviceClasses")),
         ("waiting", "#/waiting".into(), has("default/giant")),
         ("explanation", "#/waiting?of=pod/default/giant".into(), has("16 devices")),
         ("decisions", "#/decisions".into(), has("Scheduled")),
-        ("pod", "#/object/pod/default/train-0".into(), format!("{} && {}", has("PodScheduled = True"), has("What came second"))),
+        (
+            "pod",
+            "#/object/pod/default/serve-0".into(),
+            format!("{} && {}", has("PodScheduled = True"), has("What came second")),
+        ),
         ("claim", "#/object/claim/default/shared".into(), format!("{} && {}", has("Allocated"), has("gpu-"))),
-        ("plan", "#/plan?with=drain%3Dnode-1".into(), "document.querySelector('#plan-changes').value === 'drain=node-1'".into()),
+        (
+            "plan",
+            "#/plan?with=drain%3Dnode-1".into(),
+            "document.querySelector('#plan-changes').value === 'drain=node-1'".into(),
+        ),
         ("history", "#/history".into(), "document.querySelectorAll('svg.chart').length === 6".into()),
     ]
 }
@@ -113,8 +148,10 @@ fn every_view_is_there_and_keeps_the_rules_by_day_by_night_and_on_a_phone() {
     let Some(browser) = browser() else { return };
     let cluster = Running::start("views", &["--page", "127.0.0.1:0"]);
     let tab = browser.open(&cluster.link, Look::DESK).expect("a tab");
-    tab.wait_for("window.supercargo?.loaded && supercargo.status?.state === 'Live'", PATIENCE).expect("it is live");
-    tab.wait_for("supercargo.decisions.filter((one) => one.decision === 'Scheduled').length >= 12", PATIENCE).expect("all is decided");
+    tab.wait_for("window.supercargo?.loaded && supercargo.status?.state === 'Live'", PATIENCE)
+        .expect("it is live");
+    tab.wait_for("supercargo.decisions.filter((one) => one.decision === 'Scheduled').length >= 12", PATIENCE)
+        .expect("all is decided");
     for (name, hash, until) in views() {
         show(&tab, &hash, &until);
         is_well(&tab, name);
@@ -145,7 +182,8 @@ fn plans(tab: &Tab) {
 /// Keys alone lead through the views, over the map and to a node, and the focus is always seen.
 fn walks_by_keyboard(tab: &Tab) {
     show(tab, "#/cluster", "document.querySelector('.map canvas')?.width > 300");
-    tab.eval("document.activeElement.blur(); window.getSelection().removeAllRanges(); document.body.focus()").expect("it begins anew");
+    tab.eval("document.activeElement.blur(); window.getSelection().removeAllRanges(); document.body.focus()")
+        .expect("it begins anew");
     let mut seen = Vec::new();
     for _ in 0..40 {
         tab.press("Tab").expect("a key");
@@ -167,7 +205,11 @@ fn walks_by_keyboard(tab: &Tab) {
     let said = tab.eval("document.querySelector('[aria-live=polite].sr').textContent").expect("text");
     assert!(said.as_str().is_some_and(|said| said.contains("node-2: 8 devices")), "{said}");
     tab.press("Enter").expect("a key");
-    tab.wait_for("location.hash.includes('node=node-2') && document.querySelectorAll('.device').length === 8", PATIENCE).expect("it opens");
+    tab.wait_for(
+        "location.hash.includes('node=node-2') && document.querySelectorAll('.device').length === 8",
+        PATIENCE,
+    )
+    .expect("it opens");
 }
 
 fn kubectl_like(cluster: &Running, object: &Value) {
@@ -175,7 +217,9 @@ fn kubectl_like(cluster: &Running, object: &Value) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let kubeconfig = cluster.folder.join("kubeconfig");
-        let connection = Connection::from_kubeconfig(&kubeconfig, None, &client::Options::default()).await.expect("a connection");
+        let connection = Connection::from_kubeconfig(&kubeconfig, None, &client::Options::default())
+            .await
+            .expect("a connection");
         let made = connection.create_untyped("v1", "pods", "default", object).await;
         assert!(matches!(made, Answer::Done(_)), "{:?}", made.trouble());
     });
@@ -186,7 +230,11 @@ fn a_change_is_on_the_page_within_a_second_and_a_link_works_once() {
     let Some(browser) = browser() else { return };
     let cluster = Running::start("live", &["--page", "127.0.0.1:0", "--no-examples", "--nodes", "2"]);
     let tab = browser.open(&cluster.link, Look::DESK).expect("a tab");
-    tab.wait_for("window.supercargo?.loaded && supercargo.status?.state === 'Live' && supercargo.nodes.size === 2", PATIENCE).expect("it is live");
+    tab.wait_for(
+        "window.supercargo?.loaded && supercargo.status?.state === 'Live' && supercargo.nodes.size === 2",
+        PATIENCE,
+    )
+    .expect("it is live");
     show(&tab, "#/decisions", &format!("{TEXT}.includes('No decisions yet')"));
     is_well(&tab, "no decisions");
     let mut quickest = Duration::MAX;
@@ -204,5 +252,53 @@ fn a_change_is_on_the_page_within_a_second_and_a_link_works_once() {
     other.wait_for("window.supercargo?.loaded", PATIENCE).expect("the same browser is signed in");
     let fresh = Browser::start(&chromium().expect("it is there")).expect("another browser");
     let stranger = fresh.open(&cluster.link, Look::DESK).expect("a tab");
-    stranger.wait_for("document.body.innerText.includes('not signed in')", PATIENCE).expect("the link was used");
+    stranger
+        .wait_for("document.body.innerText.includes('not signed in')", PATIENCE)
+        .expect("the link was used");
+}
+
+#[test]
+fn a_page_that_is_open_says_that_the_server_is_away_and_continues_after_a_restart() {
+    let Some(browser) = browser() else { return };
+    let port =
+        TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
+    let page = format!("127.0.0.1:{port}");
+    let arguments = ["--page", &page, "--no-examples", "--nodes", "2"];
+    let mut cluster = Running::start("restart", &arguments);
+    let tab = browser.open(&cluster.link, Look::DESK).expect("a tab");
+    let is_live = "window.supercargo?.loaded && supercargo.status?.state === 'Live' && supercargo.link === 'Open' && supercargo.nodes.size === 2";
+    tab.wait_for(is_live, PATIENCE).expect("it is live");
+    cluster.restart(&arguments, || {
+        let is_away = "document.querySelector('#banner').innerText.includes('does not answer') && document.querySelector('#live').innerText.includes('Disconnected')";
+        tab.wait_for(is_away, PATIENCE).expect("it says so");
+        let violations = audit::violations(&tab).expect("the page can be judged");
+        assert!(violations.is_empty(), "{violations:#?}");
+        picture(&tab, "away");
+    });
+    tab.wait_for(is_live, PATIENCE).expect("it continues");
+    tab.wait_for("document.querySelector('#banner').hidden", PATIENCE).expect("there is nothing to say");
+}
+
+#[test]
+fn a_page_of_a_saved_state_names_holders_in_one_namespace_only() {
+    let Some(browser) = browser() else { return };
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/devices");
+    let state = root.display().to_string();
+    let (mut child, link) = begin(&["page", "--listen", "127.0.0.1:0", "--state", &state, "-n", "team-a"]);
+    let tab = browser.open(&link, Look::DESK).expect("a tab");
+    tab.wait_for(
+        "window.supercargo?.loaded && supercargo.status?.state === 'Still' && supercargo.nodes.size > 0",
+        PATIENCE,
+    )
+    .expect("it is there");
+    let told =
+        tab.eval("JSON.stringify([...supercargo.nodes.values()].map((node) => node.pools))").expect("text");
+    let told = told.as_str().unwrap_or_default();
+    assert!(told.contains("\"namespace\":\"team-a\"") && told.contains("\"hidden\":true"), "{told}");
+    assert!(!told.contains("\"namespace\":\"team-b\""), "{told}");
+    show(&tab, "#/cluster?by=team", "document.querySelector('.legend').innerText.includes('in use')");
+    is_well(&tab, "a saved state");
+    picture(&tab, "saved-state");
+    let _ = child.kill();
+    let _ = child.wait();
 }

@@ -172,7 +172,8 @@ async fn requests_of_other_sites_and_for_other_hosts_are_refused() {
 async fn every_answer_has_the_policy_and_nothing_may_be_written() {
     let served = serve().await;
     let cookie = served.sign_in().await;
-    for path in ["/", "/style.css", "/main.js", "/nothing", &format!("{BASE}/cluster"), &format!("{BASE}/x")] {
+    for path in ["/", "/style.css", "/main.js", "/nothing", &format!("{BASE}/cluster"), &format!("{BASE}/x")]
+    {
         let heard = served.ask("GET", path, &[&cookie], "").await;
         for header in [
             "content-security-policy: default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:",
@@ -184,7 +185,11 @@ async fn every_answer_has_the_policy_and_nothing_may_be_written() {
         }
     }
     for method in ["POST", "PUT", "PATCH", "DELETE"] {
-        assert_eq!(served.ask(method, &format!("{BASE}/cluster"), &[&cookie], "").await.status, 405, "{method}");
+        assert_eq!(
+            served.ask(method, &format!("{BASE}/cluster"), &[&cookie], "").await.status,
+            405,
+            "{method}"
+        );
         assert_eq!(served.ask(method, "/", &[&cookie], "").await.status, 405, "{method}");
     }
     assert_eq!(served.ask("GET", &format!("{BASE}/plan"), &[&cookie], "").await.status, 405);
