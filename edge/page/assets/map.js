@@ -17,6 +17,8 @@ const SIZES = [56, 46, 38, 30, 24, 20, 16, 13, 11, 9, 7, 6, 5, 4];
 const TITLE = 24;
 const PAD = 10;
 const FLASH = 900;
+/** More domains than these are shown by their coarser level. */
+const GROUPS_MAX = 120;
 
 /** Devices of an item in the order of their pools. @param {Item} item @returns {Device[]} */
 export const devicesOf = (item) => (item.pools.length === 1 ? item.pools[0].devices : item.pools.flatMap((pool) => pool.devices));
@@ -285,9 +287,11 @@ export class ClusterMap {
     const { context, size, gap } = this;
     const colours = base();
     const { item, x, y } = tile;
+    // Marks around nodes that are close together must not be on each other.
+    const around = this.labels ? 3 : 2;
     if (clear) {
       context.fillStyle = colours.panel;
-      context.fillRect(x - 4, y - 4, tile.w + 8, tile.h + 8);
+      context.fillRect(x - around - 1, y - around - 1, tile.w + 2 * around + 2, tile.h + 2 * around + 2);
     }
     const label = this.labels ? 18 : 0;
     if (label) {
@@ -314,7 +318,7 @@ export class ClusterMap {
     if (isCursor || item.name === this.chosen || isNew) {
       context.strokeStyle = isNew && !isCursor && item.name !== this.chosen ? colours.warn : colours.accent;
       context.lineWidth = isCursor || item.name === this.chosen ? 2 : 1;
-      context.strokeRect(x - 3, y - 3, tile.w + 6, tile.h + 6);
+      context.strokeRect(x - around + 0.5, y - around + 0.5, tile.w + 2 * around - 1, tile.h + 2 * around - 1);
     }
   }
 
@@ -456,10 +460,14 @@ export function grouped(store, levels, within) {
   /** @type {Map<string, Item[]>} */
   const groups = new Map();
   const places = levels.map((level) => store.levels.indexOf(level));
-  for (const node of store.nodes.values()) {
-    if (!within.every((name, at) => (node.domains[places[at]] ?? "-") === name)) continue;
-    const rest = places.slice(within.length).map((place) => node.domains[place] ?? "-");
-    const key = rest.join("/");
+  const nodes = [...store.nodes.values()].filter((node) => within.every((name, at) => (node.domains[places[at]] ?? "-") === name));
+  const keyOf = (/** @type {ClusterNode} */ node, /** @type {number} */ depth) =>
+    places.slice(within.length, within.length + depth).map((place) => node.domains[place] ?? "-").join("/");
+  // The finest level that is not too fine to be seen as a whole.
+  let depth = places.length - within.length;
+  while (depth > 1 && new Set(nodes.map((node) => keyOf(node, depth))).size > GROUPS_MAX) depth -= 1;
+  for (const node of nodes) {
+    const key = keyOf(node, Math.max(depth, 0));
     const items = groups.get(key);
     const item = { name: node.name, pools: node.pools, shared: false, node };
     if (items) items.push(item);

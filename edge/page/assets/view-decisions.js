@@ -7,7 +7,7 @@ import { clock, first, lasting } from "./words.js";
 const ROWS_MAX = 120;
 /** When more come at once they are not marked, and the table is drawn less often. */
 const MARKED_MAX = 8;
-const PAUSE = 400;
+const PAUSE = 500;
 /** @type {Record<string, string>} */
 const CHIPS = { Scheduled: "good", Allocated: "accent", Unschedulable: "warn", Evicted: "bad", Deallocated: "" };
 
@@ -53,7 +53,7 @@ export function decisionsView(store) {
     seen = last;
     const only = query().get("only") ?? "";
     /** @type {HTMLSelectElement} */ (choice).value = only;
-    const shown = store.decisions.filter((one) => !only || one.decision === only).slice(-ROWS_MAX).reverse();
+    const shown = store.decisions.filter((one) => !only || one.decision === only).slice(isRush ? -ROWS_MAX / 2 : -ROWS_MAX).reverse();
     count.textContent = shown.length > 0 ? `the newest ${shown.length}` : "";
     if (shown.length === 0) {
       fill(list, empty(store.loaded ? "No decisions yet." : "Reading the cluster.", store.loaded ? "Create a pod, and the decision about it appears here." : null));
