@@ -132,7 +132,10 @@ impl Observer {
         for (id, used) in uses {
             observer.take_claim(snapshot.now, &id, used);
         }
-        for (uid, pod) in snapshot.facts.waiting.iter().filter(|(_, pod)| pod.node.is_none()) {
+        for (uid, pod) in snapshot.facts.waiting.iter() {
+            if pod.node.is_some() || !observer.names(&pod.id.namespace) {
+                continue;
+            }
             let note = notes.get(&pod.id).cloned().unwrap_or_default();
             observer.waiting.insert(uid.clone(), WaitingPod { pod: pod.clone(), note });
         }
@@ -190,7 +193,7 @@ impl Observer {
             _ => None,
         };
         let of = |used: &ClaimUse| used.devices.iter().map(|one| one.device.to_string()).collect();
-        if let Some(what) = what {
+        if let Some(what) = what.filter(|_| self.named.contains(&id.namespace)) {
             let known = self.uses.get(id);
             let devices =
                 if what == Decided::Allocated { of(&used) } else { known.map(of).unwrap_or_default() };
@@ -217,6 +220,12 @@ impl Observer {
     #[must_use]
     pub fn facts(&self) -> &Facts {
         self.engine.facts()
+    }
+
+    /// Whether objects of a namespace are named.
+    #[must_use]
+    pub fn names(&self, namespace: &str) -> bool {
+        self.named.contains(namespace)
     }
 
     /// What a scheduler would decide from.

@@ -84,8 +84,8 @@ pub fn document(version: &str) -> Value {
         },
         "paths": paths,
         "components": { "securitySchemes": { "session": {
-            "type": "apiKey", "in": "cookie", "name": "supercargo-page",
-            "description": "Set when the printed link is opened",
+            "type": "apiKey", "in": "cookie", "name": "supercargo-page-PORT",
+            "description": "Set when the printed link is opened; PORT is the port of the server",
         } } },
         "security": [{ "session": [] }],
     })

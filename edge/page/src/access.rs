@@ -107,8 +107,9 @@ pub(crate) fn is_from_here(headers: &HeaderMap) -> bool {
     }
     let origin_fits = !headers.contains_key(ORIGIN) || text(ORIGIN) == Some(&*format!("http://{host}"));
     let site = headers.get("sec-fetch-site").map(|site| site.to_str().unwrap_or("cross-site"));
-    // A link that is opened from another page of this machine has another site, and shows nothing without a session.
-    origin_fits && site.is_none_or(|site| site != "cross-site" || is_navigation(headers))
+    // Other ports of this machine are the same site for browsers, and still not this server. A link may be opened from anywhere, and
+    // shows nothing without a session.
+    origin_fits && site.is_none_or(|site| matches!(site, "same-origin" | "none") || is_navigation(headers))
 }
 
 fn is_navigation(headers: &HeaderMap) -> bool {
@@ -189,7 +190,7 @@ mod tests {
 
     #[test]
     fn requests_that_name_another_host_or_come_from_another_site_are_refused() {
-        let cases: [(&[(&str, &str)], bool); 11] = [
+        let cases: [(&[(&str, &str)], bool); 13] = [
             (&[("host", "127.0.0.1:7")], true),
             (&[("host", "localhost:9000")], true),
             (&[("host", "[::1]:7")], true),
@@ -199,6 +200,11 @@ mod tests {
             (&[("host", "localhost:7"), ("origin", "http://localhost:7")], true),
             (&[("host", "localhost:7"), ("origin", "http://localhost:8")], false),
             (&[("host", "localhost:7"), ("origin", "null")], false),
+            (&[("host", "localhost:7"), ("sec-fetch-site", "same-origin"), ("sec-fetch-mode", "cors")], true),
+            (
+                &[("host", "localhost:7"), ("sec-fetch-site", "same-site"), ("sec-fetch-mode", "no-cors")],
+                false,
+            ),
             (&[("host", "localhost:7"), ("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "cors")], false),
             (
                 &[("host", "localhost:7"), ("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate")],

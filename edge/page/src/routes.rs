@@ -11,6 +11,7 @@ use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use hyper::header::{ALLOW, HOST, HeaderValue};
 use hyper::{Method, Request, StatusCode};
+use inventory::observed::Namespaces;
 use model::claim::ClaimId;
 use model::device::DeviceId;
 use model::group::GroupId;
@@ -46,6 +47,8 @@ const BODY_BYTES_MAX: usize = 1024 * 1024;
 pub(crate) struct Routes {
     access: Arc<Access>,
     live: Handle,
+    /// The namespaces of which objects are named.
+    named: Namespaces,
     planner: Option<Planner>,
     connect: Option<Arc<Connect>>,
     connection: OnceCell<Connection>,
@@ -76,7 +79,8 @@ impl Routes {
         };
         Routes {
             access,
-            live: Handle::new(source, named, title),
+            live: Handle::new(source, named.clone(), title),
+            named,
             planner,
             connect,
             connection: OnceCell::new(),
@@ -229,9 +233,12 @@ impl Routes {
         let Ok(Ok(_place)) = timeout(WAIT, self.explaining.acquire()).await else { return Ok(busy()) };
         let snapshot = self.live.ask(|live| live.observer.snapshot()).await?;
         let asked = subject.clone();
-        // What may not be read is not among the facts, so all that is known may be named.
-        let explained =
-            spawn_blocking(move || explain(&snapshot, &asked, &Audience::AllNamespaces, Effort::default()));
+        // What may not be read is not among the facts anyway.
+        let audience = match &self.named {
+            Namespaces::All => Audience::AllNamespaces,
+            Namespaces::Only(names) => Audience::Namespaces(names.clone()),
+        };
+        let explained = spawn_blocking(move || explain(&snapshot, &asked, &audience, Effort::default()));
         let Ok(told) = explained.await else {
             return Ok(wrong(
                 StatusCode::INTERNAL_SERVER_ERROR,
@@ -261,6 +268,10 @@ impl Routes {
 
     async fn object(&self, kind: &str, namespace: &str, name: &str) -> Answered {
         let Some(kind) = kind_of(kind) else { return Ok(no_kind(kind)) };
+        if !self.named.contains(namespace) {
+            let message = format!("namespace {namespace} is not shown by this page");
+            return Ok(wrong(StatusCode::FORBIDDEN, &message, "start `supercargo page` without -n"));
+        }
         let (of_namespace, of_name) = (namespace.to_owned(), name.to_owned());
         let decisions =
             self.live.ask(move |live| live.observer.decisions().about(kind, &of_namespace, &of_name)).await?;

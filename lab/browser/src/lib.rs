@@ -60,10 +60,10 @@ impl Browser {
     /// # Errors
     /// The browser does not answer.
     pub fn open(&self, address: &str, look: Look) -> Result<Tab> {
-        let made = self.pipe.call(None, "Target.createTarget", json!({ "url": "about:blank" }))?;
+        let made = self.pipe.call(None, "Target.createTarget", &json!({ "url": "about:blank" }))?;
         let target = made["targetId"].as_str().context("a tab has an id")?.to_owned();
         let attach = json!({ "targetId": target, "flatten": true });
-        let attached = self.pipe.call(None, "Target.attachToTarget", attach)?;
+        let attached = self.pipe.call(None, "Target.attachToTarget", &attach)?;
         let session = attached["sessionId"].as_str().context("a session has an id")?.to_owned();
         let tab = Tab::new(self.pipe.clone(), session);
         tab.begin(look)?;

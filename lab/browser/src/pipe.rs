@@ -70,7 +70,7 @@ impl Pipe {
     }
 
     /// Calls a method, and waits for its answer.
-    pub(crate) fn call(&self, session: Option<&str>, method: &str, params: Value) -> Result<Value> {
+    pub(crate) fn call(&self, session: Option<&str>, method: &str, params: &Value) -> Result<Value> {
         let (answer, answered) = channel();
         let id = {
             let mut heard = locked(&self.heard);
@@ -103,7 +103,7 @@ impl Pipe {
     }
 
     pub(crate) fn end(&self) {
-        let _ = self.call(None, "Browser.close", json!({}));
+        let _ = self.call(None, "Browser.close", &json!({}));
         let mut child = locked(&self.child);
         let _ = child.kill();
         let _ = child.wait();

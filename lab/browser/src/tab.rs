@@ -48,13 +48,13 @@ impl Tab {
     ///
     /// # Errors
     /// The browser refuses, or does not answer.
-    pub fn call(&self, method: &str, params: Value) -> Result<Value> {
+    pub fn call(&self, method: &str, params: &Value) -> Result<Value> {
         self.pipe.call(Some(&self.session), method, params)
     }
 
     pub(crate) fn begin(&self, look: Look) -> Result<()> {
         for domain in ["Page", "Runtime", "Log", "Network", "Performance"] {
-            self.call(&format!("{domain}.enable"), json!({}))?;
+            self.call(&format!("{domain}.enable"), &json!({}))?;
         }
         self.look(look)
     }
@@ -67,10 +67,10 @@ impl Tab {
         let Look { width, height, dark } = look;
         let metrics =
             json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600 });
-        self.call("Emulation.setDeviceMetricsOverride", metrics)?;
+        self.call("Emulation.setDeviceMetricsOverride", &metrics)?;
         let scheme = if dark { "dark" } else { "light" };
         let features = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
-        self.call("Emulation.setEmulatedMedia", json!({ "features": features }))?;
+        self.call("Emulation.setEmulatedMedia", &json!({ "features": features }))?;
         Ok(())
     }
 
@@ -79,7 +79,7 @@ impl Tab {
     /// # Errors
     /// The browser does not answer.
     pub fn go(&self, address: &str) -> Result<()> {
-        self.call("Page.navigate", json!({ "url": address }))?;
+        self.call("Page.navigate", &json!({ "url": address }))?;
         Ok(())
     }
 
@@ -89,7 +89,7 @@ impl Tab {
     /// It throws.
     pub fn eval(&self, expression: &str) -> Result<Value> {
         let params = json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
-        let told = self.call("Runtime.evaluate", params)?;
+        let told = self.call("Runtime.evaluate", &params)?;
         if let Some(exception) = told.get("exceptionDetails") {
             let text = exception["exception"]["description"].as_str().or(exception["text"].as_str());
             bail!("{expression}: {}", text.unwrap_or("it throws"));
@@ -140,7 +140,7 @@ impl Tab {
             if kind == "keyDown" && !text.is_empty() {
                 params["text"] = json!(text);
             }
-            self.call("Input.dispatchKeyEvent", params)?;
+            self.call("Input.dispatchKeyEvent", &params)?;
         }
         Ok(())
     }
@@ -150,7 +150,7 @@ impl Tab {
     /// # Errors
     /// It cannot be made or written.
     pub fn picture(&self, path: &Path) -> Result<()> {
-        let made = self.call("Page.captureScreenshot", json!({ "format": "png" }))?;
+        let made = self.call("Page.captureScreenshot", &json!({ "format": "png" }))?;
         let bytes = STANDARD.decode(made["data"].as_str().context("a picture has bytes")?)?;
         std::fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
     }
@@ -160,7 +160,7 @@ impl Tab {
     /// # Errors
     /// The browser does not answer.
     pub fn heap(&self) -> Result<f64> {
-        let told = self.call("Performance.getMetrics", json!({}))?;
+        let told = self.call("Performance.getMetrics", &json!({}))?;
         let metrics = told["metrics"].as_array().cloned().unwrap_or_default();
         let used = metrics.iter().find(|metric| metric["name"] == "JSHeapUsedSize");
         Ok(used.and_then(|metric| metric["value"].as_f64()).unwrap_or_default())

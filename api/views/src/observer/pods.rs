@@ -17,7 +17,7 @@ impl Observer {
             Note::Pod(note) => note,
             Note::Nothing | Note::Claim(_) => PodNote::default(),
         };
-        if pod.finished {
+        if pod.finished || !self.names(&pod.id.namespace) {
             return self.forget_pod(&pod.uid);
         }
         if let Some(told) = &note.disrupted

@@ -154,7 +154,17 @@ fn holders_in_namespaces_that_are_not_named_are_in_use_only() {
     assert_eq!(devices[0]["holders"], json!([{ "namespace": "mine", "claim": "c", "users": ["worker"] }]));
     assert_eq!(devices[1]["holders"], json!([{ "hidden": true }]));
     assert_eq!(devices[1]["state"], "Allocated");
-    assert!(!world.observer.cluster().text().contains("secret"), "{cluster}");
+    let decisions = json!(world.observer.decisions().since(0, 10));
+    assert_eq!(decisions.as_array().map(Vec::len), Some(1), "{decisions}");
+    let pod = json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": { "namespace": "secret-team", "name": "secret-pod", "uid": "p" },
+        "spec": { "schedulerName": "default-scheduler", "containers": [{ "name": "c", "image": "i" }] },
+    });
+    world.tell(&pod);
+    world.observer.update();
+    for text in [world.observer.cluster().text(), world.observer.waiting().text(), decisions.to_string()] {
+        assert!(!text.contains("secret"), "{text}");
+    }
 }
 
 #[test]

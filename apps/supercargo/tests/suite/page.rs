@@ -103,7 +103,8 @@ fn is_well(tab: &Tab, view: &str) {
 
 fn show(tab: &Tab, hash: &str, until: &str) {
     tab.eval(&format!("location.hash = {}", json!(hash))).expect("it goes there");
-    tab.wait_for(until, PATIENCE).unwrap_or_else(|error| panic!("{hash}: {error:#}"));
+    let shown = tab.wait_for(until, PATIENCE);
+    assert!(shown.is_ok(), "{hash}: {shown:?}");
 }
 
 const TEXT: &str = "document.querySelector('main').innerText";
