@@ -19,6 +19,7 @@ use crate::commands::fabric_emulator::FabricEmulator;
 use crate::commands::features::Features;
 use crate::commands::man::Manual;
 use crate::commands::node::Node;
+use crate::commands::page::WebPage;
 use crate::commands::plan::Plan;
 use crate::commands::record::Record;
 use crate::commands::replay::Replay;
@@ -46,6 +47,7 @@ Examples:
   supercargo plan -f FILE   check whether pods would fit, and what would have to change for them
   supercargo devices        list devices with the claims and pods that use them
   supercargo topology       show racks, nodes, devices and free capacity, as a table, a tree or a picture
+  supercargo page           serve a web page with devices, waiting pods and decisions
   supercargo record -o FILE    record what a scheduler sees of a cluster
   supercargo replay FILE    make the recorded decisions of a scheduler again, and compare them
   supercargo features       list the feature gates
@@ -83,6 +85,7 @@ pub(crate) enum Command {
     Plan(Box<Plan>),
     Devices(Devices),
     Topology(Topology),
+    Page(WebPage),
     Record(Box<Record>),
     Replay(Replay),
     Version(Version),
@@ -106,6 +109,7 @@ impl Command {
             | Self::Plan(_)
             | Self::Devices(_)
             | Self::Topology(_)
+            | Self::Page(_)
             | Self::Record(_)
             | Self::Replay(_)
             | Self::Version(_)

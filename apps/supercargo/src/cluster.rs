@@ -20,6 +20,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use crate::embedded::{self, Opened};
 use crate::failure::Failure;
+use crate::page::Connector;
 
 /// Maximum number of unanswered writes before no further pods are scheduled.
 const WRITES_MAX: usize = 256;
@@ -73,6 +74,24 @@ impl Base {
             server::Options { listen, credentials: Some(credentials.clone()), users, gates, store, log };
         let server = Server::bind(options).await.map_err(|error| Failure::hinted(&error.to_string()))?;
         Ok(Self { address: server.address()?, credentials, storage, server, token, gates })
+    }
+
+    /// The way to the server for the web page, which has connections of its own.
+    pub(crate) fn connector(&self) -> Connector {
+        let url = format!("https://{}", self.address);
+        let authority = self.credentials.authority.certificate.as_bytes().to_vec();
+        let token = self.token.clone();
+        Arc::new(move |reach| {
+            let options = client::Options { reach, ..client::Options::default() };
+            let made = Connection::from_parts(&url, Some(&token), Some(&authority), &options);
+            let made = made.map_err(|error| error.to_string());
+            Box::pin(async { made })
+        })
+    }
+
+    /// The features of the cluster.
+    pub(crate) fn gates(&self) -> Gates {
+        self.gates
     }
 
     /// Starts everything; on simulated nodes things take these times.

@@ -14,6 +14,7 @@ pub(crate) mod fabric_emulator;
 pub(crate) mod features;
 pub(crate) mod man;
 pub(crate) mod node;
+pub(crate) mod page;
 pub(crate) mod plan;
 pub(crate) mod record;
 pub(crate) mod replay;
@@ -43,6 +44,7 @@ pub(crate) fn run(command: &Command, out: &mut dyn Write) -> Result<ExitCode, Fa
         Command::Features(features) => features.run(out),
         Command::Man(manual) => manual.run(out),
         Command::Node(node) => node.run(out),
+        Command::Page(page) => page.run(out, &mut io::stderr()),
         Command::Plan(plan) => return plan.run(out, &mut io::stderr()),
         Command::Record(record) => record.run(out, &mut io::stderr()),
         Command::Replay(replay) => return replay.run(out, &mut io::stderr()),

@@ -19,6 +19,7 @@ use tokio::task::JoinHandle;
 use tracing::{info, warn};
 
 use crate::failure::Failure;
+use crate::page::Connector;
 use crate::program::Program;
 use crate::reach;
 use crate::requests;
@@ -74,6 +75,19 @@ impl Daemon {
         let path = self.kubeconfig.clone().or(configured);
         let options = client::Options { requests: requests::counted(metrics), ..options };
         reach::connect(path.as_deref(), self.context.as_deref(), &options).await
+    }
+
+    /// The way to the API server for the web page, which has connections of its own.
+    pub(crate) fn connector(&self, configured: Option<PathBuf>) -> Connector {
+        let (path, context) = (self.kubeconfig.clone().or(configured), self.context.clone());
+        Arc::new(move |reach| {
+            let (path, context) = (path.clone(), context.clone());
+            Box::pin(async move {
+                let options = client::Options { reach, ..client::Options::default() };
+                let made = reach::connect(path.as_deref(), context.as_deref(), &options).await;
+                made.map_err(|failure| failure.to_string())
+            })
+        })
     }
 
     /// Says what people should know of a connection, once for all that the command has to the same server.

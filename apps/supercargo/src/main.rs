@@ -15,6 +15,7 @@ mod embedded;
 mod failure;
 mod live;
 mod logging;
+mod page;
 mod private_file;
 mod program;
 mod reach;

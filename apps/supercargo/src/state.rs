@@ -33,11 +33,13 @@ use scheduler::engine::{Engine, Input};
 use scheduling::recording::UnreadableLine;
 use serde_json::{Map, Value, json};
 use simulation::Observation;
+use views::observer::Observer;
 
 use crate::commands::features::refusal;
 use crate::commands::simulate::read_objects;
 use crate::configuration;
 use crate::failure::Failure;
+use crate::page::{Connector, ShownCluster};
 use crate::reach;
 
 pub(crate) use self::aside::Aside;
@@ -136,7 +138,7 @@ impl Source {
         namespace: Option<&str>,
         wanted: Wanted,
         features: &[String],
-        mut used: BTreeSet<Gate>,
+        used: BTreeSet<Gate>,
         complaints: &mut dyn Write,
     ) -> Result<State, Failure> {
         if let Some(recording) = recorded::recording_of(&self.state)? {
@@ -147,20 +149,41 @@ impl Source {
         } else {
             self.saved(complaints)?
         };
-        let Gathered { observation, claims, namespace: of_context, unread } = gathered;
-        let namespace = namespace.unwrap_or(&of_context).to_owned();
-        let Observation { changes, uses, gates: of_objects, around, of_nodes, .. } = observation;
-        used.extend(of_objects);
         let named = [self.feature_gates.clone()].into_iter().filter(|named| !named.is_empty());
         let named: Vec<String> = named.chain(features.iter().cloned()).collect();
-        let (gates, _) = Gates::with_needed(&named.join(","), used).map_err(|error| refusal(&error))?;
+        let terms = Terms { config: self.config.as_deref(), features: named, used, at: self.at };
+        State::assembled(gathered, namespace, terms)
+    }
+
+    /// The cluster that is meant, for a web page; nothing if a saved state is meant.
+    pub(crate) fn cluster(&self, named: &Named) -> Result<Option<ShownCluster>, Failure> {
+        if !self.state.is_empty() {
+            return Ok(None);
+        }
+        let gates: Gates = self.feature_gates.parse().map_err(|error| refusal(&error))?;
         let settings = match &self.config {
             None => SchedulerSettings::defaults(gates),
             Some(file) => configuration::read(file, gates)?,
         };
-        let now = self.at.unwrap_or_else(now);
-        let (engine, asides) = learned(scheduling::settings(&settings, gates), now, changes);
-        Ok(State { engine, gates, around, of_nodes, uses, claims, namespace, unread, asides })
+        let (kubeconfig, context) = (self.kubeconfig.clone(), self.context.clone());
+        let connector: Connector = Arc::new(move |reach| {
+            let (kubeconfig, context) = (kubeconfig.clone(), context.clone());
+            Box::pin(async move {
+                let options = Options { reach, ..Options::default() };
+                let made = reach::connect_as_user(kubeconfig.as_deref(), context.as_deref(), &options).await;
+                made.map_err(|failure| failure.to_string())
+            })
+        });
+        Ok(Some(ShownCluster {
+            connector,
+            settings: scheduling::settings(&settings, gates),
+            config: self.config.clone(),
+            features: self.feature_gates.clone(),
+            title: self.context.clone().unwrap_or_else(|| "current context".to_owned()),
+            named: named.namespaces(),
+            namespaces: named.namespace().map(str::to_owned).into_iter().collect(),
+            sessions: None,
+        }))
     }
 
     /// Whether the state is read from stdin.
@@ -266,7 +289,47 @@ fn learned(settings: Settings, now: Timestamp, changes: Vec<Change>) -> (Engine,
     (engine, asides)
 }
 
+/// How a scheduler would see a state.
+pub(crate) struct Terms<'t> {
+    /// Its configuration file.
+    pub(crate) config: Option<&'t Path>,
+    /// Features that are set, such as `X=true`.
+    pub(crate) features: Vec<String>,
+    /// Features that manifests use.
+    pub(crate) used: BTreeSet<Gate>,
+    /// The time; now if not set.
+    pub(crate) at: Option<Timestamp>,
+}
+
 impl State {
+    /// The state that objects make.
+    fn assembled(gathered: Gathered, namespace: Option<&str>, terms: Terms<'_>) -> Result<State, Failure> {
+        let Gathered { observation, claims, namespace: of_context, unread } = gathered;
+        let Terms { config, features, mut used, at } = terms;
+        let namespace = namespace.unwrap_or(&of_context).to_owned();
+        let Observation { changes, uses, gates: of_objects, around, of_nodes, .. } = observation;
+        used.extend(of_objects);
+        let (gates, _) = Gates::with_needed(&features.join(","), used).map_err(|error| refusal(&error))?;
+        let settings = match config {
+            None => SchedulerSettings::defaults(gates),
+            Some(file) => configuration::read(file, gates)?,
+        };
+        let now = at.unwrap_or_else(now);
+        let (engine, asides) = learned(scheduling::settings(&settings, gates), now, changes);
+        Ok(State { engine, gates, around, of_nodes, uses, claims, namespace, unread, asides })
+    }
+
+    /// The state of a cluster with what decides about manifests, read over a connection.
+    pub(crate) async fn of_cluster(
+        connection: &Connection,
+        namespace: Option<&str>,
+        terms: Terms<'_>,
+        complaints: &mut dyn Write,
+    ) -> Result<State, Failure> {
+        let gathered = live::gather(connection, namespace, Wanted::ForManifests, complaints).await?;
+        State::assembled(gathered, namespace, terms)
+    }
+
     /// What is known of the cluster.
     pub(crate) fn facts(&self) -> &Facts {
         self.engine.facts()
@@ -285,6 +348,11 @@ impl State {
     /// What of the cluster could not be read.
     pub(crate) fn unread(&self) -> &Unread {
         &self.unread
+    }
+
+    /// The state for a web page, with names of these namespaces.
+    pub(crate) fn into_observer(self, named: Namespaces) -> Observer {
+        Observer::still(self.engine, self.uses, self.claims, named, &BTreeMap::new())
     }
 
     /// The features of the cluster.

@@ -280,12 +280,17 @@ impl Slices {
     /// All pools, sorted by driver and name, as they are seen from no node in particular: with the devices for all nodes, each with
     /// the slices of its newest generation.
     pub fn pools(&self, gates: Gates) -> impl Iterator<Item = (PoolView, Vec<&Arc<Published>>)> {
-        self.of_pool.iter().filter_map(move |(id, places)| {
-            let known = || places.iter().map(|at| self.at(*at)).filter(|one| is_understood(one, gates));
-            let newest = known().map(|published| published.slice.generation).max()?;
-            let newest: Vec<_> = known().filter(|one| one.slice.generation == newest).collect();
-            Some((self.pool(id, newest.clone(), gates)?, newest))
-        })
+        self.of_pool.keys().filter_map(move |id| self.pool_of(id, gates))
+    }
+
+    /// A pool as it is seen from no node in particular, with the slices of its newest generation; nothing if it has none.
+    #[must_use]
+    pub fn pool_of(&self, id: &PoolId, gates: Gates) -> Option<(PoolView, Vec<&Arc<Published>>)> {
+        let places = self.of_pool.get(id)?;
+        let known = || places.iter().map(|at| self.at(*at)).filter(|one| is_understood(one, gates));
+        let newest = known().map(|published| published.slice.generation).max()?;
+        let newest: Vec<_> = known().filter(|one| one.slice.generation == newest).collect();
+        Some((self.pool(id, newest.clone(), gates)?, newest))
     }
 
     /// The pool that relevant slices of one generation make, if that generation is still current.

@@ -52,6 +52,8 @@ pub struct DeviceRow {
     pub taints: Vec<Taint>,
     /// The classes whose selectors pick it.
     pub classes: Vec<Arc<str>>,
+    /// The counter sets that it draws on: partitions of one device draw on the same.
+    pub counter_sets: Vec<Arc<str>>,
 }
 
 /// How a device stands.
@@ -219,10 +221,27 @@ impl fmt::Display for DeviceState {
 #[must_use]
 pub fn inventory(observed: &Observed<'_>) -> Inventory {
     let facts = observed.facts;
+    rows(observed, facts.slices.pools(facts.gates), |_| true)
+}
+
+/// The devices of some pools: the same rows that all devices of the cluster have of these.
+#[must_use]
+pub fn inventory_of(observed: &Observed<'_>, pools: &BTreeSet<PoolId>) -> Inventory {
+    let facts = observed.facts;
+    let views = pools.iter().filter_map(|pool| facts.slices.pool_of(pool, facts.gates));
+    rows(observed, views, |pool| pools.contains(pool))
+}
+
+fn rows<'o>(
+    observed: &'o Observed<'o>,
+    pools: impl Iterator<Item = (PoolView, Vec<&'o Arc<Published>>)>,
+    is_wanted: impl Fn(&PoolId) -> bool,
+) -> Inventory {
+    let facts = observed.facts;
     let mut census = Census { observed, expressions: Expressions::default(), admins: admins(observed) };
     let mut found = Inventory::default();
     let mut published = BTreeSet::new();
-    for (view, slices) in facts.slices.pools(facts.gates) {
+    for (view, slices) in pools {
         let mut standing = match &view {
             PoolView::Whole(pool) => {
                 let stock = Stock::of(pool, facts.claims.ledger(), facts.gates);
@@ -255,7 +274,7 @@ pub fn inventory(observed: &Observed<'_>) -> Inventory {
             }
         }
     }
-    found.devices.extend(census.unpublished(&published));
+    found.devices.extend(census.unpublished(&published, is_wanted));
     found.devices.sort_by(|one, other| {
         let names = |row: &DeviceRow| [row.id.driver.clone(), row.id.pool.clone(), row.id.device.clone()];
         let by_name =
@@ -320,7 +339,10 @@ impl Census<'_> {
             };
             let place = one_place.clone().unwrap_or_else(|| DevicePlace::of(&slice.slice, device, facts));
             let (holders, taints) = (self.holders(&id, holdings), device.taints.clone());
-            DeviceRow { id, place, state, holders, left, taints, classes }
+            let mut counter_sets: Vec<Arc<str>> =
+                device.draws.iter().map(|draw| draw.counter_set.clone()).collect();
+            counter_sets.dedup();
+            DeviceRow { id, place, state, holders, left, taints, classes, counter_sets }
         };
         devices.map(row).collect()
     }
@@ -422,16 +444,31 @@ impl Census<'_> {
     }
 
     /// Devices that claims hold and that no slice has.
-    fn unpublished(&self, published: &BTreeSet<DeviceId>) -> Vec<DeviceRow> {
+    fn unpublished(
+        &self,
+        published: &BTreeSet<DeviceId>,
+        is_wanted: impl Fn(&PoolId) -> bool,
+    ) -> Vec<DeviceRow> {
         let facts = self.observed.facts;
         let held = self.observed.uses.keys().flat_map(|claim| facts.claims.held(claim));
-        let gone: BTreeSet<DeviceId> =
-            held.map(|held| held.device).filter(|device| !published.contains(device)).collect();
+        let gone: BTreeSet<DeviceId> = held
+            .map(|held| held.device)
+            .filter(|device| !published.contains(device) && is_wanted(&device.pool_id()))
+            .collect();
         let row = |id: DeviceId| {
             let holders = self.holders(&id, facts.claims.ledger().holdings(&id));
             let place = DevicePlace::Nodes(BTreeSet::new());
-            let (left, taints, classes) = (BTreeMap::new(), Vec::new(), Vec::new());
-            DeviceRow { id, place, state: DeviceState::NotPublished, holders, left, taints, classes }
+            let (left, taints, classes, counter_sets) = (BTreeMap::new(), Vec::new(), Vec::new(), Vec::new());
+            DeviceRow {
+                id,
+                place,
+                state: DeviceState::NotPublished,
+                holders,
+                left,
+                taints,
+                classes,
+                counter_sets,
+            }
         };
         gone.into_iter().map(row).collect()
     }

@@ -127,7 +127,11 @@ fn nodes(facts: &Facts) -> impl Iterator<Item = &Node> {
 
 /// The whole cluster, with its domains at these levels.
 #[must_use]
-pub fn root(observed: &Observed<'_>, devices: &[DeviceRow], levels: &[Arc<str>]) -> Domain {
+pub fn root<'r>(
+    observed: &Observed<'_>,
+    devices: impl IntoIterator<Item = &'r DeviceRow>,
+    levels: &[Arc<str>],
+) -> Domain {
     let facts = observed.facts;
     let mut all: Vec<&Node> = nodes(facts).collect();
     all.sort_by(|one, other| natural(&one.name, &other.name));

@@ -44,20 +44,7 @@ impl Connection {
             #[serde(default)]
             items: Vec<Value>,
         }
-        let mut path = untyped_path(wanted.api_version, wanted.plural, wanted.namespace);
-        let size = wanted.page_size.to_string();
-        let mut query = form_urlencoded::Serializer::for_suffix(String::from("?"), 1);
-        for (name, value) in [
-            ("labelSelector", &*wanted.selectors.labels),
-            ("fieldSelector", &*wanted.selectors.fields),
-            ("limit", if wanted.page_size > 0 { &*size } else { "" }),
-            ("continue", after.unwrap_or_default()),
-        ] {
-            if !value.is_empty() {
-                query.append_pair(name, value);
-            }
-        }
-        path.push_str(&query.finish());
+        let path = path(wanted, after);
         self.call(Ask::get(path)).await.and_then(|body| match serde_json::from_slice::<Read>(&body) {
             Ok(Read { metadata, items }) => {
                 Answer::Done(Page { items, next: Some(metadata.continue_).filter(|token| !token.is_empty()) })
@@ -65,4 +52,23 @@ impl Connection {
             Err(error) => Answer::Unavailable(Unavailable::Unreadable(error.to_string())),
         })
     }
+}
+
+/// The path of a page, with what is asked for.
+fn path(wanted: &ListRequest<'_>, after: Option<&str>) -> String {
+    let mut path = untyped_path(wanted.api_version, wanted.plural, wanted.namespace);
+    let size = wanted.page_size.to_string();
+    let mut query = form_urlencoded::Serializer::for_suffix(String::from("?"), 1);
+    for (name, value) in [
+        ("labelSelector", &*wanted.selectors.labels),
+        ("fieldSelector", &*wanted.selectors.fields),
+        ("limit", if wanted.page_size > 0 { &*size } else { "" }),
+        ("continue", after.unwrap_or_default()),
+    ] {
+        if !value.is_empty() {
+            query.append_pair(name, value);
+        }
+    }
+    path.push_str(&query.finish());
+    path
 }

@@ -121,15 +121,16 @@ impl Connection {
         self.follow_path(Readers::of::<K>(), resource.path(), selectors, options).map(Event::of::<K>)
     }
 
-    /// The same for a kind that only the caller knows, by the names that paths have for it: `v1` and `pods`.
+    /// The same for a kind that only the caller knows, by the names that paths have for it: `v1` and `pods`, in a namespace or, if
+    /// that is empty, in all.
     pub fn list_and_watch_any(
         &self,
         readers: Readers,
-        (api_version, plural): (&str, &str),
+        (api_version, plural, namespace): (&str, &str, &str),
         selectors: &Selectors,
         options: &WatchOptions,
     ) -> BoxStream<'static, Event<SomeObject>> {
-        self.follow_path(readers, untyped_path(api_version, plural, ""), selectors, options)
+        self.follow_path(readers, untyped_path(api_version, plural, namespace), selectors, options)
     }
 
     fn follow_path(

@@ -125,7 +125,7 @@ impl Drive {
             Some(recording) => Tap::start(recording, options.settings.gates, considerations, clock.now())?,
             None => Tap::default(),
         };
-        let facts = Inbox { to: outbox.clone(), records: tap.is_recording() };
+        let facts = Inbox { to: outbox.clone(), records: tap.is_recording(), observes: false };
         let recorder = (!options.shadow).then(|| Recorder::start(connection.clone(), clock));
         Ok(Drive {
             engine: Engine::new(options.settings.clone())
@@ -237,7 +237,8 @@ impl Drive {
             drop(now);
             if state == State::Working && !self.leads {
                 self.leads = true;
-                let facts = Inbox { to: self.outbox.clone(), records: self.tap.is_recording() };
+                let facts =
+                    Inbox { to: self.outbox.clone(), records: self.tap.is_recording(), observes: false };
                 let kinds = read_again(&self.connection, &self.feeds, &facts, &mut self.feeding);
                 self.rereading.extend(kinds);
             }

@@ -49,7 +49,7 @@ use crate::notice::{Listener, Notice};
 /// A kind that the engine is told about. Kinds differ in these functions; following them is the same for all.
 pub(crate) struct Feed {
     pub(crate) kind: &'static str,
-    row: FollowedKind,
+    pub(crate) row: FollowedKind,
     readers: Readers,
     message: fn(Event<SomeObject>, Telling) -> Option<Message>,
     vanished: fn(Gone, bool) -> Message,
@@ -62,6 +62,8 @@ struct Telling {
     lists: bool,
     /// Facts are recorded with what they come from.
     records: bool,
+    /// Facts are told with what their objects say to people.
+    observes: bool,
 }
 
 /// Where facts are told.
@@ -70,6 +72,8 @@ pub(crate) struct Inbox {
     pub(crate) to: Sender<Message>,
     /// Facts are recorded with what they come from.
     pub(crate) records: bool,
+    /// Facts are told with what their objects say to people, to someone who writes nothing.
+    pub(crate) observes: bool,
 }
 
 impl Inbox {
@@ -117,6 +121,11 @@ trait Source: Followed + Send + Sync + 'static {
     fn original(_: &Arc<Self>) -> Option<Original> {
         None
     }
+
+    /// What of the object people want to know.
+    fn shown(object: &Arc<Self>) -> Option<Original> {
+        Self::original(object)
+    }
 }
 
 impl Source for Node {}
@@ -154,9 +163,10 @@ impl Source for PodGroup {
 
 impl Source for Pod {
     fn original(object: &Arc<Self>) -> Option<Original> {
-        if !object.spec.node_name.is_empty() {
-            return None;
-        }
+        if object.spec.node_name.is_empty() { Self::shown(object) } else { None }
+    }
+
+    fn shown(object: &Arc<Self>) -> Option<Original> {
         // Writes look at who it is and at what was noted on it.
         let deletion_timestamp = object.metadata.deletion_timestamp;
         let noted = Pod {
@@ -276,10 +286,13 @@ pub(crate) fn read_again(
 
 /// Says what is there once.
 fn read(connection: &Connection, feed: &'static Feed, to: Inbox, tasks: &mut JoinSet<()>) {
-    let mut stream = stream(connection, feed);
+    let mut stream = stream(connection, feed, "");
     tasks.spawn(async move {
         while let Some(event) = stream.next().await {
-            let message = match (feed.message)(event, Telling { lists: true, records: to.records }) {
+            let message = match (feed.message)(
+                event,
+                Telling { lists: true, records: to.records, observes: to.observes },
+            ) {
                 Some(Message::Synced(kind)) => Message::ReadAgain(kind),
                 Some(message) => message,
                 None => continue,
@@ -292,17 +305,31 @@ fn read(connection: &Connection, feed: &'static Feed, to: Inbox, tasks: &mut Joi
     });
 }
 
-fn stream(connection: &Connection, feed: &Feed) -> BoxStream<'static, Event<SomeObject>> {
-    let names = (feed.row.api_version, feed.row.plural);
+fn stream(connection: &Connection, feed: &Feed, namespace: &str) -> BoxStream<'static, Event<SomeObject>> {
+    let resource = (feed.row.api_version, feed.row.plural, namespace);
     let selectors = Selectors { fields: feed.row.fields.to_owned(), ..Selectors::default() };
-    connection.list_and_watch_any(feed.readers, names, &selectors, &WatchOptions::default())
+    connection.list_and_watch_any(feed.readers, resource, &selectors, &WatchOptions::default())
 }
 
-fn follow(connection: &Connection, feed: &'static Feed, to: Inbox, tasks: &mut JoinSet<()>) {
+/// Follows a kind in one namespace, for as long as it is served and somebody listens.
+pub(crate) fn follow_within(
+    connection: &Connection,
+    feed: &'static Feed,
+    namespace: String,
+    to: Inbox,
+    tasks: &mut JoinSet<()>,
+) {
+    let connection = connection.clone();
+    tasks.spawn(async move {
+        let _ = tell_until_unserved(&connection, feed, &namespace, &to).await;
+    });
+}
+
+pub(crate) fn follow(connection: &Connection, feed: &'static Feed, to: Inbox, tasks: &mut JoinSet<()>) {
     let connection = connection.clone();
     tasks.spawn(async move {
         // Whoever listens no more needs no more facts.
-        while tell_until_unserved(&connection, feed, &to).await.is_ok() {
+        while tell_until_unserved(&connection, feed, "", &to).await.is_ok() {
             if until_served(&connection, feed, &to).await.is_err() {
                 return;
             }
@@ -311,11 +338,11 @@ fn follow(connection: &Connection, feed: &'static Feed, to: Inbox, tasks: &mut J
 }
 
 /// Follows it from when it is served.
-fn await_served(connection: &Connection, feed: &'static Feed, to: Inbox, tasks: &mut JoinSet<()>) {
+pub(crate) fn await_served(connection: &Connection, feed: &'static Feed, to: Inbox, tasks: &mut JoinSet<()>) {
     let connection = connection.clone();
     tasks.spawn(async move {
         while until_served(&connection, feed, &to).await.is_ok() {
-            if tell_until_unserved(&connection, feed, &to).await.is_err() {
+            if tell_until_unserved(&connection, feed, "", &to).await.is_err() {
                 return;
             }
         }
@@ -338,8 +365,13 @@ async fn until_served(connection: &Connection, feed: &'static Feed, to: &Inbox) 
 }
 
 /// Tells what is there of a kind and what changes. When the server serves it no more, all of it is told to be gone.
-async fn tell_until_unserved(connection: &Connection, feed: &'static Feed, to: &Inbox) -> Sent {
-    let mut stream = stream(connection, feed);
+async fn tell_until_unserved(
+    connection: &Connection,
+    feed: &'static Feed,
+    namespace: &str,
+    to: &Inbox,
+) -> Sent {
+    let mut stream = stream(connection, feed, namespace);
     let mut lists = true;
     // Of kinds that are always there nothing has to be remembered.
     let mut there: BTreeSet<Gone> = BTreeSet::new();
@@ -363,7 +395,9 @@ async fn tell_until_unserved(connection: &Connection, feed: &'static Feed, to: &
                 Event::Synced { .. } | Event::Progressed { .. } | Event::Unreadable { .. } => {}
             }
         }
-        if let Some(message) = (feed.message)(event, Telling { lists, records: to.records }) {
+        if let Some(message) =
+            (feed.message)(event, Telling { lists, records: to.records, observes: to.observes })
+        {
             to.send(message).await?;
         }
     }
@@ -407,11 +441,11 @@ fn message<K: Source>(event: Event<SomeObject>, telling: Telling) -> Option<Mess
 }
 
 /// The fact that an object is there.
-fn applied<K: Source>(object: Arc<K>, Telling { lists, records }: Telling) -> Message {
+fn applied<K: Source>(object: Arc<K>, Telling { lists, records, observes }: Telling) -> Message {
     let revision = revision(&object.metadata().resource_version);
     match object.applied(revision) {
         Ok(change) => {
-            let original = K::original(&object);
+            let original = if observes { K::shown(&object) } else { K::original(&object) };
             let origin = records.then(|| {
                 let object = RecordedObject::of(object);
                 match lists {

@@ -2,7 +2,7 @@
 //!
 //! Each kind that the engine knows is listed and watched, and becomes facts ([`feed`]). One loop hands facts, turns and
 //! answers to the engine and takes its effects ([`drive`]). Writes are carried out many at a time ([`carry`]), and what
-//! people want to know becomes events ([`events`]). All that the engine is told and does can be recorded ([`tap`]).
+//! people want to know becomes events ([`events`]). Those who only look are told the same ([`observe`]). All that the engine is told and does can be recorded ([`tap`]).
 //!
 //! Invariant: nothing is decided here. All that is known can be had again from the API, so that a process that dies is
 //! replaced by one that goes on.
@@ -14,6 +14,7 @@ mod feed;
 mod kept;
 mod lanes;
 mod notice;
+mod observe;
 mod shadow;
 mod tap;
 
@@ -28,6 +29,7 @@ use thiserror::Error;
 pub use drive::Ended;
 pub use lanes::lanes;
 pub use notice::{AttemptResult, Comparison, Listener, Notice, State};
+pub use observe::{Shown, Sighting, observe};
 pub use recordings::{RecordingError, Target};
 pub use tap::Recording;
 

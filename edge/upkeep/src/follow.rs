@@ -70,7 +70,7 @@ async fn tell(kind: Kind, connection: &Connection, to: &Sender<Heard>) -> Result
     }))
     .await?;
     let (all, options) = (client::Selectors::default(), WatchOptions::default());
-    let mut stream = connection.list_and_watch_any(kind.readers, (id.0, plural), &all, &options);
+    let mut stream = connection.list_and_watch_any(kind.readers, (id.0, plural, ""), &all, &options);
     while let Some(event) = stream.next().await {
         if let Some(heard) = (kind.heard)(event) {
             to.send(heard).await?;

@@ -165,6 +165,12 @@ impl Aftermath {
         self.engine.snapshot()
     }
 
+    /// The scheduler, and the users and devices of each claim.
+    #[must_use]
+    pub fn into_parts(self) -> (Engine, BTreeMap<ClaimId, ClaimUse>) {
+        (self.engine, self.uses)
+    }
+
     /// The users and devices of each claim.
     #[must_use]
     pub fn uses(&self) -> &BTreeMap<ClaimId, ClaimUse> {

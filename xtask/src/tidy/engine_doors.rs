@@ -1,4 +1,5 @@
-//! The engine is reached by two doors: `api/scheduling` in api, and `edge/runtime` in edge.
+//! The engine is reached by two doors: `api/scheduling` in api, and `edge/runtime` in edge. The page explains and plans, so its crates
+//! `api/views` and `edge/page` may reach it too.
 //!
 //! Drivers, nodes and API servers schedule nothing. If they were built with the engine, each of them would be built anew
 //! with every change of it, and could come to depend on how it decides.
@@ -15,7 +16,7 @@ const ENGINE: [&str; 5] =
     ["core/allocation", "core/decisions", "core/explain", "core/placement", "core/scheduler"];
 
 /// Who may use it, in the rooms that hold more than scheduling.
-const DOORS: [&str; 2] = ["api/scheduling", "edge/runtime"];
+const DOORS: [&str; 4] = ["api/scheduling", "edge/runtime", "api/views", "edge/page"];
 
 pub(crate) fn check(tree: &Tree, workspace: &Workspace) -> Vec<Violation> {
     let mut violations = Vec::new();
@@ -30,7 +31,7 @@ pub(crate) fn check(tree: &Tree, workspace: &Workspace) -> Vec<Violation> {
                 &package.manifest,
                 tree.line_of(&package.manifest, &dependency.name),
                 format!("`{}` reaches `{reached}` through `{}`", package.name, dependency.name),
-                format!("only {} may: move what needs it there", DOORS.join(" and ")),
+                format!("only {} may: move what needs it there", DOORS.join(", ")),
             ));
         }
     }

@@ -1,21 +1,17 @@
 //! `supercargo devices`: every device of a cluster, its state, and the claims and pods that hold it.
 
-mod json;
-
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use clap::{Args, ValueEnum};
 use inventory::devices::{CounterRow, DeviceRow, DeviceState, HolderRow, Inventory, inventory};
 use inventory::place::DevicePlace;
-use model::device::TaintEffect;
+use views::devices::document;
 
 use crate::columns::{columns, row};
 use crate::failure::{Failure, advice};
 use crate::state::{Named, Source, State};
 use crate::yaml;
-
-pub(crate) use json::document;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -161,12 +157,8 @@ fn cells(device: &DeviceRow, wide: bool) -> Vec<String> {
         since.map_or_else(|| "-".to_owned(), |time| time.to_string()),
     ];
     if wide {
-        let taint = |taint: &model::device::Taint| {
-            let value = if taint.value.is_empty() { String::new() } else { format!("={}", taint.value) };
-            format!("{}{value}:{}", taint.key, effect(&taint.effect))
-        };
         cells.push(list(device.classes.iter().map(ToString::to_string).collect(), most));
-        cells.push(list(device.taints.iter().map(taint).collect(), most));
+        cells.push(list(device.taints.iter().map(views::devices::taint).collect(), most));
     }
     cells.push(detail(device));
     cells
@@ -176,15 +168,6 @@ fn cells(device: &DeviceRow, wide: bool) -> Vec<String> {
 fn holder(holder: &HolderRow) -> String {
     let name = holder.named.as_ref().map_or_else(|| "in use".to_owned(), |named| named.claim.to_string());
     if holder.admin { format!("{name} (admin access)") } else { name }
-}
-
-/// The name of the effect of a taint.
-fn effect(effect: &TaintEffect) -> &str {
-    match effect {
-        TaintEffect::NoSchedule => "NoSchedule",
-        TaintEffect::NoExecute => "NoExecute",
-        TaintEffect::Told(name) => name,
-    }
 }
 
 /// Texts in one cell, the first of them if there are many.

@@ -2,7 +2,7 @@
 
 mod capacity;
 mod defragment;
-mod json;
+pub(crate) mod json;
 mod tables;
 
 use std::collections::BTreeSet;
@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand, ValueEnum};
-use gates::Gate;
 use plan::{Alteration, NoSuchThing, PlanQuestion, WORK_MAX, plan};
 use serde_json::{Value, json};
 use simulation::{Manifest, make, namespace_of, needed_gates};
@@ -123,52 +122,11 @@ impl Input {
     /// The question to the scheduler. What is ignored is reported to `complaints`.
     fn question(&self, complaints: &mut dyn Write) -> Result<PlanQuestion, Failure> {
         let manifests = self.manifests()?;
-        let features = self.with.iter().filter_map(|one| match one {
-            Alteration::Gate(setting) => Some(setting.clone()),
-            _ => None,
-        });
-        let features: Vec<String> = features.collect();
-        let used: BTreeSet<Gate> = needed_gates(&manifests).into_keys().collect();
+        let used = needed_gates(&manifests).into_keys().collect();
+        let features = features(&self.with);
         let state = self.source.read_for_manifests(self.namespace.as_deref(), &features, used, complaints)?;
-        if let Some(why) = state.unread().nodes() {
-            return Err(Failure::Failed {
-                wrong: format!("cannot plan without nodes: {why}"),
-                hint: "ask for permission to list nodes, resourceslices and deviceclasses".to_owned(),
-            });
-        }
-        if ["pods", "resourceclaims"].iter().any(|plural| state.unread().kinds().contains(plural)) {
-            let text =
-                "pods and claims that cannot be listed are left out, so that less may fit than is said here";
-            say(complaints, "warning", text);
-        }
         self.check_namespace(&manifests, &state)?;
-        let made = self.made(manifests, &state)?;
-        for trouble in &made.troubles {
-            say(complaints, "warning", trouble);
-        }
-        for kind in &made.unheeded {
-            say(
-                complaints,
-                "warning",
-                &format!("ignored objects of kind {kind}; add their pods to the manifests to plan for them"),
-            );
-        }
-        let has_pods = made.changes.iter().any(|one| matches!(one, cluster::change::Change::PodApplied(_)));
-        if !self.files.is_empty() && !has_pods {
-            return Err(Failure::Failed {
-                wrong: "the manifests have no pods".to_owned(),
-                hint: "a plan is about pods: add a Pod, or a Job whose pods are made".to_owned(),
-            });
-        }
-        Ok(PlanQuestion {
-            snapshot: state.snapshot(),
-            arrivals: made.changes,
-            alterations: self.with.clone(),
-            namespace: state.namespace().to_owned(),
-            priorities: made.priorities,
-            stays: state.of_nodes().clone(),
-            work_max: WORK_MAX,
-        })
+        question(manifests, &self.with, &state, complaints)
     }
 
     /// Fails if the namespace that was named is not there, as far as namespaces are known.
@@ -202,24 +160,6 @@ impl Input {
         Ok(manifests)
     }
 
-    /// What the cluster makes of the manifests.
-    fn made(&self, mut manifests: Vec<Manifest>, state: &State) -> Result<simulation::Made, Failure> {
-        for manifest in &mut manifests {
-            let object = &mut manifest.value;
-            let is_open = object["metadata"]["namespace"].as_str().is_none_or(str::is_empty);
-            let is_namespaced =
-                simulation::kind_of(object).is_ok_and(|kind| !namespace_of(kind, object).is_empty());
-            if is_open && is_namespaced {
-                object["metadata"]["namespace"] = json!(state.namespace());
-            }
-        }
-        let mut around = state.around().to_vec();
-        if manifests.iter().any(|manifest| manifest.value["kind"] == "DaemonSet") {
-            around.extend(state.nodes());
-        }
-        make(manifests, &around, state.gates()).map_err(|bad| Failure::hinted(&bad.to_string()))
-    }
-
     /// Writes an answer in the form that is wanted.
     fn write(
         &self,
@@ -239,7 +179,82 @@ impl Input {
     }
 }
 
-fn no_such_thing(missing: NoSuchThing) -> Failure {
+/// The features that changes set.
+pub(crate) fn features(with: &[Alteration]) -> Vec<String> {
+    let features = with.iter().filter_map(|one| match one {
+        Alteration::Gate(setting) => Some(setting.clone()),
+        _ => None,
+    });
+    features.collect()
+}
+
+/// The question what would become of the pods of manifests in a state. What is ignored is reported to `complaints`.
+pub(crate) fn question(
+    manifests: Vec<Manifest>,
+    with: &[Alteration],
+    state: &State,
+    complaints: &mut dyn Write,
+) -> Result<PlanQuestion, Failure> {
+    if let Some(why) = state.unread().nodes() {
+        return Err(Failure::Failed {
+            wrong: format!("cannot plan without nodes: {why}"),
+            hint: "ask for permission to list nodes, resourceslices and deviceclasses".to_owned(),
+        });
+    }
+    if ["pods", "resourceclaims"].iter().any(|plural| state.unread().kinds().contains(plural)) {
+        let text =
+            "pods and claims that cannot be listed are left out, so that less may fit than is said here";
+        say(complaints, "warning", text);
+    }
+    let has_manifests = !manifests.is_empty();
+    let made = made(manifests, state)?;
+    for trouble in &made.troubles {
+        say(complaints, "warning", trouble);
+    }
+    for kind in &made.unheeded {
+        say(
+            complaints,
+            "warning",
+            &format!("ignored objects of kind {kind}; add their pods to the manifests to plan for them"),
+        );
+    }
+    let has_pods = made.changes.iter().any(|one| matches!(one, cluster::change::Change::PodApplied(_)));
+    if has_manifests && !has_pods {
+        return Err(Failure::Failed {
+            wrong: "the manifests have no pods".to_owned(),
+            hint: "a plan is about pods: add a Pod, or a Job whose pods are made".to_owned(),
+        });
+    }
+    Ok(PlanQuestion {
+        snapshot: state.snapshot(),
+        arrivals: made.changes,
+        alterations: with.to_vec(),
+        namespace: state.namespace().to_owned(),
+        priorities: made.priorities,
+        stays: state.of_nodes().clone(),
+        work_max: WORK_MAX,
+    })
+}
+
+/// What the cluster makes of the manifests.
+fn made(mut manifests: Vec<Manifest>, state: &State) -> Result<simulation::Made, Failure> {
+    for manifest in &mut manifests {
+        let object = &mut manifest.value;
+        let is_open = object["metadata"]["namespace"].as_str().is_none_or(str::is_empty);
+        let is_namespaced =
+            simulation::kind_of(object).is_ok_and(|kind| !namespace_of(kind, object).is_empty());
+        if is_open && is_namespaced {
+            object["metadata"]["namespace"] = json!(state.namespace());
+        }
+    }
+    let mut around = state.around().to_vec();
+    if manifests.iter().any(|manifest| manifest.value["kind"] == "DaemonSet") {
+        around.extend(state.nodes());
+    }
+    make(manifests, &around, state.gates()).map_err(|bad| Failure::hinted(&bad.to_string()))
+}
+
+pub(crate) fn no_such_thing(missing: NoSuchThing) -> Failure {
     let hint = missing.nearest.map(|nearest| format!("did you mean `{nearest}`?")).unwrap_or_default();
     Failure::Failed { wrong: missing.wrong, hint }
 }

@@ -3,6 +3,7 @@
 mod watcher;
 
 use std::io::Write;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +12,7 @@ use clap::Args;
 use client::{Candidacy, Connection, Terms, identity};
 use config::{LeaderElection, SchedulerSettings};
 use gates::{FeatureStage, Gate, Gates};
+use inventory::observed::Namespaces;
 use runtime::{Ended, Recording, Target};
 use telemetry::metrics::Metrics;
 use telemetry::surface::PORT;
@@ -18,12 +20,13 @@ use tokio::runtime::{Builder, Handle};
 use tracing::info;
 use watcher::Watcher;
 
-use crate::cli::bytes;
+use crate::cli::{address, bytes};
 use crate::commands::apiserver::stopped;
 use crate::commands::features::refusal;
 use crate::configuration;
 use crate::daemon::{Daemon, Shown};
 use crate::failure::Failure;
+use crate::page::{Serving, ShownCluster};
 use crate::troubles::Troubles;
 
 const EXAMPLES: &str = "\
@@ -68,6 +71,10 @@ pub(crate) struct Scheduler {
     /// How much the recording may take of the disk; the oldest files go when there is more
     #[arg(long, value_name = "SIZE", default_value = "256Mi", value_parser = record_size)]
     record_max_size: u64,
+    /// Serve a web page of the cluster on this address of this machine, such as 127.0.0.1:6480; the log has its link. The page shows what
+    /// the scheduler may read [default: no page]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address)]
+    page: Option<SocketAddr>,
     #[command(flatten)]
     daemon: Daemon,
 }
@@ -123,6 +130,7 @@ impl Scheduler {
             Some(candidacy) => Some((self.connect(settings, &troubles, &metrics).await?, candidacy)),
             None => None,
         };
+        let server = connection.server().to_owned();
         let lease = candidacy.as_ref().map(|(_, candidacy)| candidacy.name.clone());
         let (watcher, checks) = Watcher::new(metrics.clone(), lease, troubles);
         let options = runtime::Options {
@@ -149,7 +157,11 @@ impl Scheduler {
             metrics,
         };
         let serving = self.daemon.show(shown, aside).await?;
+        let page = self.page(settings, gates, aside, &server).await?;
         let ended = runtime::run(connection, options, stopped()).await;
+        if let Some(page) = page {
+            page.end().await;
+        }
         if let Some(serving) = serving {
             serving.end().await;
         }
@@ -162,6 +174,33 @@ impl Scheduler {
                 hint: "restart it; the new leader continues the work".to_owned(),
             }),
         }
+    }
+
+    /// Serves the web page on another thread's runtime, if there is to be one.
+    async fn page(
+        &self,
+        settings: &SchedulerSettings,
+        gates: Gates,
+        on: &Handle,
+        server: &str,
+    ) -> Result<Option<Serving>, Failure> {
+        let Some(listen) = self.page else { return Ok(None) };
+        let kubeconfig = &settings.client.kubeconfig;
+        let configured = (!kubeconfig.is_empty()).then(|| PathBuf::from(kubeconfig));
+        let shown = ShownCluster {
+            connector: self.daemon.connector(configured),
+            settings: scheduling::settings(settings, gates),
+            config: self.config.clone(),
+            features: self.feature_gates.clone(),
+            title: server.to_owned(),
+            named: Namespaces::All,
+            namespaces: Vec::new(),
+            sessions: None,
+        };
+        let bound = on.spawn(async move { shown.bind(listen).await }).await;
+        let page = bound.map_err(|error| Failure::hinted(&error.to_string()))??;
+        info!(link = page.link(), "serving the web page");
+        Ok(Some(Serving::start(page, on)))
     }
 
     async fn connect(

@@ -4,24 +4,31 @@ mod explained;
 
 use std::fs;
 use std::io::{self, Read, Write};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use gates::Gates;
+use inventory::observed::Namespaces;
 use kubelet::simulated::Times;
+use model::pod::PodId;
 use serde_json::Value;
 use simulation::{
-    BadInput, Ending, Manifest, Outcome, POD_KINDS, PodOutcome, Rules, kind_of, makes_pods, names_pods,
-    needed_gates, read, simulate_by, simulate_to_end,
+    Aftermath, BadInput, Ending, Manifest, Outcome, POD_KINDS, PodOutcome, Rules, kind_of, makes_pods,
+    names_pods, needed_gates, read, simulate_by, simulate_to_end,
 };
+use views::observer::Observer;
+use views::waiting::{PodNote, Told};
 
-use crate::cli::seconds;
+use crate::cli::{address, seconds};
 use crate::columns::{columns, row};
+use crate::commands::apiserver::stopped;
 use crate::commands::features::refusal;
 use crate::configuration;
 use crate::failure::{Failure, UNWELCOME};
+use crate::page;
 use crate::yaml;
 use explained::Explained;
 
@@ -54,6 +61,9 @@ pub(crate) struct Simulate {
     /// Explain each waiting pod as `supercargo explain` does, and show devices, utilization and fragmentation
     #[arg(long)]
     explain: bool,
+    /// Then serve a web page of the result on this address of this machine, such as 127.0.0.1:0, until the command is interrupted
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address)]
+    page: Option<SocketAddr>,
     /// Output format
     #[arg(short, long, value_enum, default_value = "table")]
     output: Format,
@@ -93,7 +103,7 @@ impl Simulate {
         };
         let times = Times { run: self.run_seconds, ..Times::default() };
         let rules = Rules { scheduler: scheduler.as_ref(), times, ..Rules::new(gates) };
-        let (ending, aftermath) = if self.explain {
+        let (ending, aftermath) = if self.explain || self.page.is_some() {
             let (ending, aftermath) = simulate_to_end(manifests, &rules)?;
             (ending, Some(aftermath))
         } else {
@@ -111,7 +121,10 @@ impl Simulate {
                 "warning: the simulation ignores objects of kind {kind}; a cluster would use them"
             );
         }
-        let explained = aftermath.map(|aftermath| explained::explained(&outcome, &aftermath));
+        let explained = aftermath
+            .as_ref()
+            .filter(|_| self.explain)
+            .map(|aftermath| explained::explained(&outcome, aftermath));
         match self.output {
             Format::Table => {
                 out.write_all(table(&outcome).as_bytes())?;
@@ -126,6 +139,10 @@ impl Simulate {
             Format::Yaml => {
                 out.write_all(yaml::document(&document(&outcome, explained.as_ref())?).as_bytes())?;
             }
+        }
+        if let (Some(listen), Some(aftermath)) = (self.page, aftermath) {
+            out.flush()?;
+            serve(listen, aftermath, &outcome, complaints)?;
         }
         Ok(if outcome.pending() == 0 { ExitCode::SUCCESS } else { ExitCode::from(UNWELCOME) })
     }
@@ -178,6 +195,33 @@ impl Simulate {
         }
         Ok(gates)
     }
+}
+
+/// Serves a web page of the result until the command is interrupted.
+fn serve(
+    listen: SocketAddr,
+    aftermath: Aftermath,
+    outcome: &Outcome,
+    complaints: &mut dyn Write,
+) -> Result<(), Failure> {
+    let note = |pod: &PodOutcome| {
+        let message = pod.reason.as_deref()?;
+        let told =
+            Told { holds: false, reason: "Unschedulable".into(), message: message.into(), since: None };
+        let id = PodId { namespace: pod.namespace.as_str().into(), name: pod.name.as_str().into() };
+        Some((id, PodNote { scheduled: Some(told), disrupted: None }))
+    };
+    let notes = outcome.pods.iter().filter_map(note).collect();
+    let (engine, uses) = aftermath.into_parts();
+    let observer = Observer::still(engine, uses, Namespaces::All, Namespaces::All, &notes);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    runtime.block_on(async {
+        let page = page::bind_still(observer, "simulation".to_owned(), listen).await?;
+        // Who closed stderr opens no page.
+        let _ = writeln!(complaints, "page: {}\nhint: stop with Ctrl-C", page.link());
+        page.serve(stopped()).await;
+        Ok(())
+    })
 }
 
 /// A manifest in a message: its kind, its name and its place in the file.

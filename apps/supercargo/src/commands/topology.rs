@@ -1,6 +1,5 @@
 //! `supercargo topology`: the domains of a cluster with their nodes, devices and free resources.
 
-mod json;
 mod picture;
 mod tree;
 
@@ -10,13 +9,12 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 use inventory::devices::inventory;
 use inventory::domains::{Domain, Tally, levels, root};
+use views::domains::document;
 
 use crate::amounts;
 use crate::columns::{columns, row};
 use crate::failure::{Failure, advice};
 use crate::state::{Named, Source};
-
-pub(crate) use json::document;
 
 const EXAMPLES: &str = "\
 Examples:

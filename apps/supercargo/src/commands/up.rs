@@ -4,18 +4,22 @@ use std::env;
 use std::fs;
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use ::page::Page;
 use clap::Args;
 use client::{Answer, Connection, Event, Resource, Selectors};
+use config::SchedulerSettings;
 use gates::Gates;
+use inventory::observed::Namespaces;
 use kubelet::simulated::Times;
 use objects::batch::Job;
 use objects::core::pod::Pod;
 use objects::resource::claim::ResourceClaim;
 use simulation::Manifest;
+use tokio::runtime::Handle;
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
@@ -28,6 +32,7 @@ use crate::commands::simulate::read_path;
 use crate::embedded;
 use crate::failure::{Failure, UNWELCOME};
 use crate::live::{Board, Show, is_live};
+use crate::page::{self, Serving, ShownCluster};
 use crate::private_file::Held;
 use crate::sample::{self, Wanted};
 
@@ -98,6 +103,13 @@ pub(crate) struct Up {
     /// Feature gates to set, such as AllAlpha=true,DRADeviceTaints=false
     #[arg(long, value_name = "GATES", default_value = "")]
     feature_gates: String,
+    /// Address of the web page, on this machine; port 0 chooses a free port [default: 127.0.0.1:6480, or a free port if 6480 is in
+    /// use; no page with --exit-when-settled]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address, conflicts_with = "no_page")]
+    page: Option<SocketAddr>,
+    /// Do not serve the web page
+    #[arg(long)]
+    no_page: bool,
 }
 
 /// Something that happened to what is shown.
@@ -134,21 +146,46 @@ impl Up {
         let nodes = wanted.iter().filter(|one| one.plural == "nodes").count();
         let nodes = format!("{nodes} simulated {}", if nodes == 1 { "node" } else { "nodes" });
         let path = kubeconfig.path.display();
+        let page = self.page(&base, &kubeconfig.path).await?;
+        let link = page.as_ref().map(|page| format!("page        {}\n", page.link())).unwrap_or_default();
         let head = format!(
-            "address     https://{}\nkubeconfig  {path}\nstorage     {}\nruns        API server, scheduler, \
+            "address     https://{}\nkubeconfig  {path}\n{link}storage     {}\nruns        API server, scheduler, \
              controllers, {nodes}\ntry         kubectl --kubeconfig {path} get pods -o wide\n",
             base.address, base.storage,
         );
         heard(out.write_all(head.as_bytes()).and_then(|()| writeln!(out)).and_then(|()| out.flush()))?;
         let (ears, hearing) = channel(INBOX_MAX);
         let mut cluster = base.start(self.times(), &ears)?;
+        let serving = page.map(|page| Serving::start(page, &Handle::current()));
         let ending = self.watch(&mut cluster, wanted, hearing, out).await;
+        if let Some(serving) = serving {
+            serving.end().await;
+        }
         tokio::select! {
             () = cluster.stop() => {}
             // Whoever asks twice does not want to wait.
             () = stopped() => {}
         }
         ending
+    }
+
+    /// The web page, unless there is to be none. A script that waits for the end of the command opens none.
+    async fn page(&self, base: &Base, kubeconfig: &Path) -> Result<Option<Page>, Failure> {
+        if self.no_page || self.exit_when_settled && self.page.is_none() {
+            return Ok(None);
+        }
+        let settings = SchedulerSettings::defaults(base.gates());
+        let shown = ShownCluster {
+            connector: base.connector(),
+            settings: scheduling::settings(&settings, base.gates()),
+            config: None,
+            features: self.feature_gates.clone(),
+            title: format!("https://{}", base.address),
+            named: Namespaces::All,
+            namespaces: Vec::new(),
+            sessions: Some(PathBuf::from(format!("{}.page", kubeconfig.display()))),
+        };
+        shown.bind(self.page.unwrap_or_else(page::free_address)).await.map(Some)
     }
 
     fn times(&self) -> Times {

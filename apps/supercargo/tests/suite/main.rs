@@ -11,6 +11,7 @@ mod kubeconfig;
 mod mistakes;
 mod monitoring;
 mod outages;
+mod page;
 mod plan;
 mod readers;
 mod reasons;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::tables;
 
 /// A plan.
-pub(super) fn plan(plan: &PodPlan) -> Value {
+pub(crate) fn plan(plan: &PodPlan) -> Value {
     let preempted = plan.preempted.iter().map(|one| {
         json!({ "namespace": *one.pod.namespace, "name": *one.pod.name, "node": *one.node, "for": one.by })
     });

@@ -146,8 +146,8 @@ impl Explained {
         };
         document["explanations"] = self.pods.iter().map(of_pod).collect();
         document["unexplained"] = self.more.into();
-        document["inventory"] = devices::document(&self.inventory);
-        document["topology"] = topology::document(&self.levels, &self.domains);
+        document["inventory"] = views::devices::document(&self.inventory);
+        document["topology"] = views::domains::document(&self.levels, &self.domains);
     }
 }
 

@@ -2,18 +2,37 @@
 
 use inventory::devices::{CounterRow, DeviceRow, HolderRow, Inventory};
 use inventory::place::DevicePlace;
+use model::device::{Taint, TaintEffect};
 use serde_json::{Map, Value, json};
 
-use super::effect;
-
 /// The devices and counters as one object.
-pub(crate) fn document(shown: &Inventory) -> Value {
+#[must_use]
+pub fn document(shown: &Inventory) -> Value {
     let devices: Vec<Value> = shown.devices.iter().map(device).collect();
     let counters: Vec<Value> = shown.counters.iter().map(counter).collect();
     json!({ "devices": devices, "counters": counters })
 }
 
-fn device(row: &DeviceRow) -> Value {
+/// The name of the effect of a taint.
+#[must_use]
+pub fn effect(effect: &TaintEffect) -> &str {
+    match effect {
+        TaintEffect::NoSchedule => "NoSchedule",
+        TaintEffect::NoExecute => "NoExecute",
+        TaintEffect::Told(name) => name,
+    }
+}
+
+/// A taint as kubectl writes it.
+#[must_use]
+pub fn taint(taint: &Taint) -> String {
+    let value = if taint.value.is_empty() { String::new() } else { format!("={}", taint.value) };
+    format!("{}{value}:{}", taint.key, effect(&taint.effect))
+}
+
+/// A device with all that is known of it.
+#[must_use]
+pub fn device(row: &DeviceRow) -> Value {
     let mut fields = Map::new();
     let mut put = |name: &str, value: Value| fields.insert(name.to_owned(), value);
     put("driver", json!(*row.id.driver));
@@ -36,7 +55,8 @@ fn device(row: &DeviceRow) -> Value {
         put("capacity", Value::Object(left.collect()));
     }
     let taints = row.taints.iter();
-    let taint = |taint: &model::device::Taint| json!({ "key": *taint.key, "value": *taint.value, "effect": effect(&taint.effect) });
+    let taint =
+        |taint: &Taint| json!({ "key": *taint.key, "value": *taint.value, "effect": effect(&taint.effect) });
     put("taints", taints.map(taint).collect());
     put("deviceClasses", row.classes.iter().map(|name| json!(**name)).collect());
     Value::Object(fields)

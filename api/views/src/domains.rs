@@ -7,7 +7,8 @@ use inventory::domains::{Domain, Tally};
 use serde_json::{Map, Value, json};
 
 /// The levels and the domains of a cluster.
-pub(crate) fn document(levels: &[Arc<str>], root: &Domain) -> Value {
+#[must_use]
+pub fn document(levels: &[Arc<str>], root: &Domain) -> Value {
     let levels: Vec<&str> = levels.iter().map(AsRef::as_ref).collect();
     json!({ "levels": levels, "cluster": domain(root) })
 }
@@ -32,7 +33,8 @@ fn domain(one: &Domain) -> Value {
     Value::Object(fields)
 }
 
-fn tallies(tallies: &BTreeMap<Arc<str>, Tally>) -> Value {
+/// Devices of a domain, counted by driver or class.
+pub(crate) fn tallies(tallies: &BTreeMap<Arc<str>, Tally>) -> Value {
     let row = |(name, tally): (&Arc<str>, &Tally)| {
         let on_node = tally.largest_on_node.as_ref();
         let in_domain = tally.largest_in_domain.as_ref();
