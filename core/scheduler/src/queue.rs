@@ -20,7 +20,7 @@ use rustc_hash::FxHashMap;
 use crate::pacing::{Refreshes, Told};
 use heard::Heard;
 
-pub use stations::{Cause, Counts, Failure, Station};
+pub use stations::{Cause, Counts, Entity, Failure, Station, Tries};
 
 /// The order of pods that are ready: the most important first, then the one that came first.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -73,9 +73,7 @@ struct Waiting {
     /// The last attempt took longer than others can wait.
     took_long: bool,
     /// How often it was taken.
-    attempts: u32,
-    /// When it first was ready.
-    began: Option<Timestamp>,
+    tries: Tries,
     /// What was told last of why it waits, and of which pods.
     told: Option<Told>,
     told_of: BTreeSet<PodUid>,
@@ -96,8 +94,8 @@ pub struct Queue {
     backing_off: BTreeSet<(Timestamp, Rank)>,
     resting: BTreeSet<(Timestamp, Rank)>,
     asleep: BTreeSet<(Timestamp, Rank)>,
-    /// How many pods came to which place and why, since that was asked last.
-    moves: BTreeMap<(Station, Cause), u64>,
+    /// How many pods and groups came to which place and why, since that was asked last.
+    moves: BTreeMap<(Station, Cause, Entity), u64>,
     /// Sleepers by each change that could wake them, of any object or of one, so that a change looks at those only.
     sleepers: BTreeMap<(Wake, Option<Object>), BTreeSet<Rank>>,
     /// Pods and groups that were told with other figures than those of now.
@@ -122,8 +120,7 @@ impl Queue {
             failures: 0,
             failed_at: now,
             took_long: false,
-            attempts: 0,
-            began: None,
+            tries: Tries::default(),
             told: None,
             told_of: BTreeSet::new(),
             unwritten: BTreeSet::new(),
@@ -137,22 +134,22 @@ impl Queue {
             (false, place) => place,
         };
         match waiting.place {
-            Place::Gated if is_new || !was_gated => self.moved(Station::Gated, Cause::Added),
+            Place::Gated if is_new || !was_gated => self.moved(key, Station::Gated, Cause::Added),
             Place::Ready if is_new || was_gated => {
-                waiting.began.get_or_insert(now);
-                self.moved(Station::Ready, Cause::Added);
+                waiting.tries.since.get_or_insert(now);
+                self.moved(key, Station::Ready, Cause::Added);
             }
             _ => {}
         }
         self.put(waiting);
     }
 
-    fn moved(&mut self, station: Station, cause: Cause) {
-        *self.moves.entry((station, cause)).or_default() += 1;
+    fn moved(&mut self, key: &Key, station: Station, cause: Cause) {
+        *self.moves.entry((station, cause, key.into())).or_default() += 1;
     }
 
-    /// How many pods came to which place and why, since this was asked the last time.
-    pub fn take_moves(&mut self) -> BTreeMap<(Station, Cause), u64> {
+    /// How many pods and groups came to which place and why, since this was asked the last time.
+    pub fn take_moves(&mut self) -> BTreeMap<(Station, Cause, Entity), u64> {
         std::mem::take(&mut self.moves)
     }
 
@@ -185,7 +182,7 @@ impl Queue {
         };
         let mut waiting = self.take(&rank.key).expect("a pod in an order is known");
         waiting.place = Place::Out;
-        waiting.attempts += 1;
+        waiting.tries.attempts += 1;
         self.put(waiting);
         Some(rank.key)
     }
@@ -194,7 +191,7 @@ impl Queue {
     pub fn put_off(&mut self, key: &Key) {
         self.heard.end(key);
         let Some(mut waiting) = self.take(key) else { return };
-        waiting.attempts = waiting.attempts.saturating_sub(1);
+        waiting.tries.attempts = waiting.tries.attempts.saturating_sub(1);
         waiting.place = Place::Undecided;
         waiting.took_long = true;
         self.put(waiting);
@@ -204,9 +201,9 @@ impl Queue {
     pub fn hold_back(&mut self, key: &Key) {
         self.heard.end(key);
         let Some(mut waiting) = self.take(key) else { return };
-        waiting.attempts = waiting.attempts.saturating_sub(1);
+        waiting.tries.attempts = waiting.tries.attempts.saturating_sub(1);
         waiting.place = Place::Gated;
-        self.moved(Station::Gated, Cause::Added);
+        self.moved(key, Station::Gated, Cause::Added);
         self.put(waiting);
     }
 
@@ -215,7 +212,7 @@ impl Queue {
         let key = self.undecided.first()?.key.clone();
         let mut waiting = self.take(&key).expect("a pod in an order is known");
         waiting.place = Place::Out;
-        waiting.attempts += 1;
+        waiting.tries.attempts += 1;
         self.put(waiting);
         Some(key)
     }
@@ -223,7 +220,7 @@ impl Queue {
     /// Says of a pod that was taken that it is being considered.
     pub fn consider(&mut self, key: &Key) {
         let Some(mut waiting) = self.take(key) else { return };
-        waiting.attempts = waiting.attempts.saturating_sub(1);
+        waiting.tries.attempts = waiting.tries.attempts.saturating_sub(1);
         waiting.place = Place::Considered;
         self.heard.begin(key);
         self.put(waiting);
@@ -270,8 +267,10 @@ impl Queue {
             waiting.rank.since = now;
         }
         match &failure {
-            Failure::Refused(_) | Failure::LimitReached(_) => self.moved(Station::Asleep, Cause::Refused),
-            Failure::Failed => self.moved(Station::BackingOff, Cause::Failed),
+            Failure::Refused(_) | Failure::LimitReached(_) => {
+                self.moved(key, Station::Asleep, Cause::Refused)
+            }
+            Failure::Failed => self.moved(key, Station::BackingOff, Cause::Failed),
         }
         waiting.place = match failure {
             Failure::Refused(wakes_on) => {
@@ -305,7 +304,7 @@ impl Queue {
         if waiting.place == Place::Ready {
             waiting.failures = failures;
             waiting.place = Place::Resting { until: self.backed_off(failures, now) };
-            self.moved(Station::BackingOff, Cause::Failed);
+            self.moved(key, Station::BackingOff, Cause::Failed);
         }
         self.put(waiting);
     }
@@ -321,7 +320,7 @@ impl Queue {
         let Some(mut waiting) = self.take(key) else { return };
         self.heard.end(key);
         waiting.failures = 0;
-        self.moved(Station::Asleep, Cause::Asking);
+        self.moved(key, Station::Asleep, Cause::Asking);
         waiting.place = Place::Asleep { until, wakes_on };
         self.put(waiting);
     }
@@ -330,7 +329,7 @@ impl Queue {
     pub fn postpone(&mut self, key: &Key, until: Timestamp) {
         self.heard.end(key);
         let Some(mut waiting) = self.take(key) else { return };
-        waiting.attempts = waiting.attempts.saturating_sub(1);
+        waiting.tries.attempts = waiting.tries.attempts.saturating_sub(1);
         waiting.place = Place::Resting { until };
         self.put(waiting);
     }
@@ -429,16 +428,28 @@ impl Queue {
         }
     }
 
-    /// How often a pod was taken.
+    /// How many pods of no group, and how many groups, are in each place.
     #[must_use]
-    pub fn attempts(&self, key: &Key) -> u32 {
-        self.pods.get(key).map_or(0, |waiting| waiting.attempts)
+    pub fn entities(&self) -> BTreeMap<(Station, Entity), usize> {
+        let all = Station::ALL.iter().flat_map(|station| Entity::ALL.map(|entity| ((*station, entity), 0)));
+        let mut counts: BTreeMap<(Station, Entity), usize> = all.collect();
+        for (key, waiting) in &self.pods {
+            let station = match waiting.place {
+                Place::Ready | Place::Undecided | Place::Considered => Station::Ready,
+                Place::BackingOff { .. } | Place::Resting { .. } => Station::BackingOff,
+                Place::Asleep { .. } | Place::Exhausted { .. } => Station::Asleep,
+                Place::Gated => Station::Gated,
+                Place::Out => continue,
+            };
+            *counts.entry((station, key.into())).or_default() += 1;
+        }
+        counts
     }
 
-    /// When a pod was first ready to be placed.
+    /// How often a pod was taken, and since when it waits.
     #[must_use]
-    pub fn began(&self, key: &Key) -> Option<Timestamp> {
-        self.pods.get(key).and_then(|waiting| waiting.began)
+    pub fn tries(&self, key: &Key) -> Tries {
+        self.pods.get(key).map_or_else(Tries::default, |waiting| waiting.tries)
     }
 
     /// Moves on those whose time has come.
@@ -456,7 +467,8 @@ impl Queue {
         if let Some(mut waiting) = self.take(key) {
             waiting.place = Place::Ready;
             waiting.took_long = false;
-            self.moved(Station::Ready, cause);
+            waiting.tries.after_flush = cause == Cause::SleptLong;
+            self.moved(key, Station::Ready, cause);
             self.put(waiting);
         }
     }
@@ -474,7 +486,8 @@ impl Queue {
             _ if is_early => Place::BackingOff { until, is_quick },
             _ => Place::Ready,
         };
-        self.moved(if is_early { Station::BackingOff } else { Station::Ready }, cause);
+        waiting.tries.after_flush = false;
+        self.moved(key, if is_early { Station::BackingOff } else { Station::Ready }, cause);
         self.put(waiting);
     }
 
