@@ -178,6 +178,9 @@ impl Listener for Ears {
             | Notice::Gang { .. }
             | Notice::Bound { .. }
             | Notice::Queued { .. }
+            | Notice::TakenIn { .. }
+            | Notice::Entities { .. }
+            | Notice::Preemptions { .. }
             | Notice::WaitsNoMore { .. }
             | Notice::Refused { .. }
             | Notice::DevicesPending { .. }

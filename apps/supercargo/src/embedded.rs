@@ -90,16 +90,19 @@ pub(crate) fn write_kubeconfig(
     address: SocketAddr,
     credentials: &Credentials,
 ) -> Result<Held, Failure> {
-    private_file::hold(path, &kubeconfig(address, credentials)).map_err(|error| match error {
-        NotHeld::Taken => taken(path),
-        NotHeld::Failed(error) => Failure::hinted(&format!("cannot write {}: {error}", path.display())),
+    private_file::hold(path, &kubeconfig(address, credentials), is_kubeconfig_of_ours).map_err(|error| {
+        match error {
+            NotHeld::Taken => taken(path),
+            NotHeld::Foreign => foreign(path),
+            NotHeld::Failed(error) => Failure::hinted(&format!("cannot write {}: {error}", path.display())),
+        }
     })
 }
 
 /// How many servers of one user may run side by side without saying where their kubeconfigs go.
 const KUBECONFIGS_MAX: usize = 100;
 
-/// Like `write_kubeconfig`, for a default path: if another server uses it, a number is appended.
+/// Like `write_kubeconfig`, for a default path: if another server uses it, or it is not ours, a number is appended.
 pub(crate) fn write_any_kubeconfig(
     path: &Path,
     address: SocketAddr,
@@ -109,9 +112,9 @@ pub(crate) fn write_any_kubeconfig(
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let further = (2..=KUBECONFIGS_MAX).map(|number| path.with_file_name(format!("{name}-{number}")));
     for path in std::iter::once(path.to_owned()).chain(further) {
-        match private_file::hold(&path, &text) {
+        match private_file::hold(&path, &text, is_kubeconfig_of_ours) {
             Ok(held) => return Ok(held),
-            Err(NotHeld::Taken) => {}
+            Err(NotHeld::Taken | NotHeld::Foreign) => {}
             Err(NotHeld::Failed(error)) => {
                 return Err(Failure::hinted(&format!("cannot write {}: {error}", path.display())));
             }
@@ -127,11 +130,25 @@ fn taken(path: &Path) -> Failure {
     ))
 }
 
+fn foreign(path: &Path) -> Failure {
+    Failure::hinted(&format!(
+        "{} exists, and supercargo did not write it; hint: choose another file with --write-kubeconfig, or remove this one",
+        path.display()
+    ))
+}
+
+/// How every kubeconfig of ours begins. One that kubectl has changed begins otherwise, and may have contexts of other clusters.
+const KUBECONFIG: &str = "apiVersion: v1\nkind: Config\ncurrent-context: supercargo\nclusters:\n- name: supercargo\n  \
+                          cluster:\n    server: https://";
+
+fn is_kubeconfig_of_ours(said: &[u8]) -> bool {
+    said.starts_with(KUBECONFIG.as_bytes())
+}
+
 fn kubeconfig(address: SocketAddr, credentials: &Credentials) -> String {
     let encode = |text: &str| STANDARD.encode(text);
     format!(
-        "apiVersion: v1\nkind: Config\ncurrent-context: supercargo\nclusters:\n- name: supercargo\n  cluster:\n    \
-         server: https://{address}\n    certificate-authority-data: {}\nusers:\n- name: admin\n  user:\n    \
+        "{KUBECONFIG}{address}\n    certificate-authority-data: {}\nusers:\n- name: admin\n  user:\n    \
          client-certificate-data: {}\n    client-key-data: {}\ncontexts:\n- name: supercargo\n  context:\n    \
          cluster: supercargo\n    user: admin\n",
         encode(&credentials.authority.certificate),

@@ -1,10 +1,10 @@
 //! Files with credentials: readable by their owner only, whatever was there before, and never half written.
 //!
 //! A kubeconfig belongs to a server for as long as that runs. The server holds a lock on the file, which ends with the process
-//! however that ends, so a file that nobody holds is free to be replaced.
+//! however that ends, so a file that nobody holds is free to be replaced, if a server wrote it.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -18,6 +18,8 @@ pub(crate) struct Held {
 pub(crate) enum NotHeld {
     /// It belongs to another process, which runs.
     Taken,
+    /// It is not one that may be replaced.
+    Foreign,
     /// The system refused.
     Failed(io::Error),
 }
@@ -44,8 +46,8 @@ pub(crate) fn restrict(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Like `write`, and holds the file, unless another process holds it.
-pub(crate) fn hold(path: &Path, text: &str) -> Result<Held, NotHeld> {
+/// Like `write`, and holds the file, unless another process holds it, or what it says is neither nothing nor ours.
+pub(crate) fn hold(path: &Path, text: &str, is_ours: fn(&[u8]) -> bool) -> Result<Held, NotHeld> {
     // A link leads to the file that is meant.
     let meant = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     match meant.metadata() {
@@ -54,11 +56,11 @@ pub(crate) fn hold(path: &Path, text: &str) -> Result<Held, NotHeld> {
             OpenOptions::new().write(true).open(&meant)?.write_all(text.as_bytes())?;
             Ok(Held { path: path.to_owned(), _locks: Vec::new() })
         }
-        _ => Ok(Held { path: path.to_owned(), _locks: replace(&meant, text)? }),
+        _ => Ok(Held { path: path.to_owned(), _locks: replace(&meant, text, is_ours)? }),
     }
 }
 
-fn replace(path: &Path, text: &str) -> Result<Vec<File>, NotHeld> {
+fn replace(path: &Path, text: &str, is_ours: fn(&[u8]) -> bool) -> Result<Vec<File>, NotHeld> {
     let (file, temporary) = temporary(path)?;
     lock(&file)?;
     // Whoever looks at the old file while it is replaced finds it held as well.
@@ -66,9 +68,14 @@ fn replace(path: &Path, text: &str) -> Result<Vec<File>, NotHeld> {
     let file = finish(file, &temporary, text, |temporary| {
         loop {
             match File::open(path) {
-                Ok(old) => {
+                Ok(mut old) => {
                     lock(&old)?;
+                    let mut said = Vec::new();
+                    old.read_to_end(&mut said)?;
                     if is_at(&old, path)? {
+                        if !said.is_empty() && !is_ours(&said) {
+                            return Err(NotHeld::Foreign);
+                        }
                         before = Some(old);
                         return Ok(fs::rename(temporary, path)?);
                     }
@@ -156,7 +163,7 @@ mod tests {
             if again == "one" {
                 write(&path, again).expect("written")
             } else {
-                drop(hold(&path, again))
+                drop(hold(&path, again, |_| true))
             }
             assert_eq!((mode(&path), fs::read_to_string(&path).expect("text").as_str()), (0o600, again));
         }
@@ -173,15 +180,31 @@ mod tests {
         let (path, link) = (folder.join("file"), folder.join("link"));
         std::os::unix::fs::symlink(&path, &link).expect("ours");
         for holder in ["first", "second"] {
-            let held = hold(&path, holder).ok().expect("nobody holds it");
-            assert!(matches!(hold(&path, "other"), Err(NotHeld::Taken)));
-            assert!(matches!(hold(&link, "other"), Err(NotHeld::Taken)));
+            let held = hold(&path, holder, |_| true).ok().expect("nobody holds it");
+            assert!(matches!(hold(&path, "other", |_| true), Err(NotHeld::Taken)));
+            assert!(matches!(hold(&link, "other", |_| true), Err(NotHeld::Taken)));
             assert_eq!(fs::read_to_string(&path).expect("text"), holder);
             drop(held);
         }
-        drop(hold(&link, "by the link"));
+        drop(hold(&link, "by the link", |_| true));
         assert_eq!(fs::read_to_string(&path).expect("text"), "by the link");
         assert_eq!(fs::read_dir(&folder).expect("a folder").count(), 2, "nothing is left beside it");
+        fs::remove_dir_all(&folder).expect("the folder is ours");
+    }
+
+    #[test]
+    fn a_file_that_is_not_ours_is_left_as_it_is() {
+        let folder = folder("foreign");
+        let path = folder.join("file");
+        let hold = |text| hold(&path, text, |said| said.starts_with(b"ours"));
+        for (before, replaced) in [("", true), ("ours: 1", true), ("theirs: 1", false)] {
+            fs::write(&path, before).expect("written");
+            assert_eq!(hold("ours: 2").is_ok(), replaced, "{before}");
+            let after = if replaced { "ours: 2" } else { before };
+            assert_eq!(fs::read_to_string(&path).expect("text"), after);
+        }
+        assert!(matches!(hold("ours: 3"), Err(NotHeld::Foreign)));
+        assert_eq!(fs::read_dir(&folder).expect("a folder").count(), 1, "nothing is left beside it");
         fs::remove_dir_all(&folder).expect("the folder is ours");
     }
 }

@@ -53,9 +53,10 @@ use crate::engine::gang::Gangs;
 use crate::engine::negotiation::Negotiations;
 use crate::life_cycles::binding::Binding;
 pub use crate::news::Announcement;
+use crate::news::PreemptionNews;
 pub use crate::outbox::Effect;
 use crate::outbox::Outbox;
-use crate::queue::{Cause, Counts, Queue, Station};
+use crate::queue::{Cause, Counts, Entity, Queue, Station};
 use crate::write::{WriteId, WriteOutcome};
 use cluster::change::Change;
 use decisions::wake::{Wake, Wakes};
@@ -97,6 +98,8 @@ pub struct Engine {
     pub(crate) negotiations: Negotiations,
     /// What is to be done, and what waits for which answer.
     pub(crate) outbox: Outbox,
+    /// What came of looking for pods to preempt, since that was asked last.
+    pub(crate) preemptions: BTreeMap<PreemptionNews, u64>,
     /// The time of what is being handled.
     pub(crate) now: Timestamp,
 }
@@ -116,6 +119,7 @@ impl Engine {
             gangs: Gangs::default(),
             negotiations: Negotiations::default(),
             outbox: Outbox::default(),
+            preemptions: BTreeMap::new(),
             now: Timestamp::from_micros(0),
         }
     }
@@ -237,9 +241,20 @@ impl Engine {
         self.facts.claims.get(id).is_some_and(|known| known.uid == *uid)
     }
 
-    /// How many pods came to which place of the queue and why, since this was asked the last time.
-    pub fn take_moves(&mut self) -> BTreeMap<(Station, Cause), u64> {
+    /// How many pods and groups came to which place of the queue and why, since this was asked the last time.
+    pub fn take_moves(&mut self) -> BTreeMap<(Station, Cause, Entity), u64> {
         self.queue.take_moves()
+    }
+
+    /// How many pods of no group, and how many groups, are in each place of the queue.
+    #[must_use]
+    pub fn entities(&self) -> BTreeMap<(Station, Entity), usize> {
+        self.queue.entities()
+    }
+
+    /// How often it was looked for pods to preempt and what came of it, since this was asked the last time.
+    pub fn take_preemptions(&mut self) -> BTreeMap<PreemptionNews, u64> {
+        std::mem::take(&mut self.preemptions)
     }
 
     /// Whether a turn would look at a pod, or a pod on its way has waited long enough.

@@ -8,7 +8,8 @@ use decisions::readiness::ReadyOutcome;
 use model::group::{GroupId, Grouping};
 use model::identity::{GroupUid, NodeName};
 use model::pod::Pod;
-use model::timestamp::Timestamp;
+
+use crate::queue::{Entity, Tries};
 
 pub use decisions::driver_wait::{Await, Wait};
 pub use decisions::gang_outcome::GangOutcome;
@@ -22,10 +23,8 @@ pub enum Announcement {
         pod: Arc<Pod>,
         /// The node.
         node: NodeName,
-        /// How often it was looked at.
-        attempts: u32,
-        /// When it first was ready to be placed.
-        since: Option<Timestamp>,
+        /// How often it was looked at, and since when.
+        tries: Tries,
     },
     /// A pod has none.
     FailedScheduling {
@@ -94,6 +93,31 @@ pub enum Announcement {
     },
     /// Something came of pods that are placed together.
     Gang(Box<GangNews>),
+}
+
+/// What came of looking for pods to preempt.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct PreemptionNews {
+    /// For what.
+    pub by: Entity,
+    /// What came of it.
+    pub outcome: PreemptionOutcome,
+}
+
+/// Whether pods are preempted.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum PreemptionOutcome {
+    /// Pods are preempted.
+    Found {
+        /// How many.
+        pods: usize,
+        /// How many units those are: single pods, and groups that go as a whole.
+        units: usize,
+        /// How many of them a disruption budget would keep.
+        violations: usize,
+    },
+    /// None are: it may not be, would not help, or others are going already.
+    None,
 }
 
 /// What came of a gang.

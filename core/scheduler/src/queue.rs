@@ -7,110 +7,21 @@
 mod heard;
 mod stations;
 mod telling;
+mod waiting;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use cluster::groups::Key;
 use decisions::settings::Patience;
 use decisions::wake::{Object, Wake, Wakes};
-use model::identity::PodUid;
 use model::timestamp::Timestamp;
 use rustc_hash::FxHashMap;
 
-use crate::pacing::{Refreshes, Told};
+use crate::pacing::Refreshes;
 use heard::Heard;
+use waiting::{LastSearch, Place, Rank, Waiting};
 
-pub use stations::{Cause, Counts, Failure, Station};
-
-/// The order of pods that are ready: the most important first, then the one that came first.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Rank {
-    /// The priority, negated, so that the highest comes first.
-    importance: i64,
-    since: Timestamp,
-    key: Key,
-}
-
-/// Where a pod is.
-#[derive(Clone, PartialEq, Eq, Debug)]
-enum Place {
-    Ready,
-    /// It takes longer to decide about it than others can wait, and it is its turn when less is being considered.
-    Undecided,
-    /// It is being considered while others have their turns.
-    Considered,
-    /// Woken: nothing went wrong, so it may be taken early, unless it takes long to look for a place for it.
-    BackingOff {
-        until: Timestamp,
-        is_quick: bool,
-    },
-    /// Something went wrong with it, and it is left alone until then.
-    Resting {
-        until: Timestamp,
-    },
-    Asleep {
-        until: Timestamp,
-        wakes_on: Wakes,
-    },
-    /// Asleep after a search for it that took all the work that it may. It is left alone for as long as one for which something
-    /// went wrong, even if it is woken: another search would keep the others waiting again.
-    Exhausted {
-        until: Timestamp,
-        wakes_on: Wakes,
-    },
-    Gated,
-    /// The engine took it and has not said yet what came of it.
-    Out,
-}
-
-/// How long the last search for a pod took.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum LastSearch {
-    /// No longer than others can wait, or it is not known any more.
-    Short,
-    /// Longer than others can wait.
-    Long,
-    /// Longer than others can wait, and then all the work that it may. The next one would hardly be shorter, so it is not begun while
-    /// others wait.
-    Exhausting,
-}
-
-#[derive(Clone, PartialEq, Eq, Debug)]
-struct Waiting {
-    rank: Rank,
-    place: Place,
-    /// Failures in a row, and when the last was.
-    failures: u32,
-    failed_at: Timestamp,
-    last_search: LastSearch,
-    /// How often it was taken.
-    attempts: u32,
-    /// When it first was ready.
-    began: Option<Timestamp>,
-    /// What was told last of why it waits, and of which pods.
-    told: Option<Told>,
-    told_of: BTreeSet<PodUid>,
-    /// Of those, the pods on which it could not be noted.
-    unwritten: BTreeSet<PodUid>,
-}
-
-impl Waiting {
-    /// It may be tried again.
-    fn make_ready(&mut self) {
-        self.place = match self.last_search {
-            LastSearch::Exhausting => Place::Undecided,
-            LastSearch::Short | LastSearch::Long => Place::Ready,
-        };
-        self.may_be_short();
-    }
-
-    /// The next search may be short, unless the last one was not even ended.
-    fn may_be_short(&mut self) {
-        if self.last_search == LastSearch::Long {
-            self.last_search = LastSearch::Short;
-        }
-    }
-}
+pub use stations::{Cause, Counts, Entity, Failure, Station, Tries};
 
 /// Pods that wait for a node.
 #[derive(Clone, Debug, Default)]
@@ -125,8 +36,8 @@ pub struct Queue {
     backing_off: BTreeSet<(Timestamp, Rank)>,
     resting: BTreeSet<(Timestamp, Rank)>,
     asleep: BTreeSet<(Timestamp, Rank)>,
-    /// How many pods came to which place and why, since that was asked last.
-    moves: BTreeMap<(Station, Cause), u64>,
+    /// How many pods and groups came to which place and why, since that was asked last.
+    moves: BTreeMap<(Station, Cause, Entity), u64>,
     /// Sleepers by each change that could wake them, of any object or of one, so that a change looks at those only.
     sleepers: BTreeMap<(Wake, Option<Object>), BTreeSet<Rank>>,
     /// Pods and groups that were told with other figures than those of now.
@@ -151,8 +62,7 @@ impl Queue {
             failures: 0,
             failed_at: now,
             last_search: LastSearch::Short,
-            attempts: 0,
-            began: None,
+            tries: Tries::default(),
             told: None,
             told_of: BTreeSet::new(),
             unwritten: BTreeSet::new(),
@@ -166,22 +76,22 @@ impl Queue {
             (false, place) => place,
         };
         match waiting.place {
-            Place::Gated if is_new || !was_gated => self.moved(Station::Gated, Cause::Added),
+            Place::Gated if is_new || !was_gated => self.moved(key, Station::Gated, Cause::Added),
             Place::Ready if is_new || was_gated => {
-                waiting.began.get_or_insert(now);
-                self.moved(Station::Ready, Cause::Added);
+                waiting.tries.since.get_or_insert(now);
+                self.moved(key, Station::Ready, Cause::Added);
             }
             _ => {}
         }
         self.put(waiting);
     }
 
-    fn moved(&mut self, station: Station, cause: Cause) {
-        *self.moves.entry((station, cause)).or_default() += 1;
+    fn moved(&mut self, key: &Key, station: Station, cause: Cause) {
+        *self.moves.entry((station, cause, key.into())).or_default() += 1;
     }
 
-    /// How many pods came to which place and why, since this was asked the last time.
-    pub fn take_moves(&mut self) -> BTreeMap<(Station, Cause), u64> {
+    /// How many pods and groups came to which place and why, since this was asked the last time.
+    pub fn take_moves(&mut self) -> BTreeMap<(Station, Cause, Entity), u64> {
         std::mem::take(&mut self.moves)
     }
 
@@ -214,7 +124,7 @@ impl Queue {
         };
         let mut waiting = self.take(&rank.key).expect("a pod in an order is known");
         waiting.place = Place::Out;
-        waiting.attempts += 1;
+        waiting.tries.attempts += 1;
         self.put(waiting);
         Some(rank.key)
     }
@@ -223,7 +133,7 @@ impl Queue {
     pub fn put_off(&mut self, key: &Key) {
         self.heard.end(key);
         let Some(mut waiting) = self.take(key) else { return };
-        waiting.attempts = waiting.attempts.saturating_sub(1);
+        waiting.tries.attempts = waiting.tries.attempts.saturating_sub(1);
         waiting.place = Place::Undecided;
         waiting.last_search = LastSearch::Long;
         self.put(waiting);
@@ -233,9 +143,9 @@ impl Queue {
     pub fn hold_back(&mut self, key: &Key) {
         self.heard.end(key);
         let Some(mut waiting) = self.take(key) else { return };
-        waiting.attempts = waiting.attempts.saturating_sub(1);
+        waiting.tries.attempts = waiting.tries.attempts.saturating_sub(1);
         waiting.place = Place::Gated;
-        self.moved(Station::Gated, Cause::Added);
+        self.moved(key, Station::Gated, Cause::Added);
         self.put(waiting);
     }
 
@@ -244,7 +154,7 @@ impl Queue {
         let key = self.undecided.first()?.key.clone();
         let mut waiting = self.take(&key).expect("a pod in an order is known");
         waiting.place = Place::Out;
-        waiting.attempts += 1;
+        waiting.tries.attempts += 1;
         self.put(waiting);
         Some(key)
     }
@@ -252,7 +162,7 @@ impl Queue {
     /// Says of a pod that was taken that it is being considered.
     pub fn consider(&mut self, key: &Key) {
         let Some(mut waiting) = self.take(key) else { return };
-        waiting.attempts = waiting.attempts.saturating_sub(1);
+        waiting.tries.attempts = waiting.tries.attempts.saturating_sub(1);
         waiting.place = Place::Considered;
         self.heard.begin(key);
         self.put(waiting);
@@ -304,8 +214,10 @@ impl Queue {
             waiting.rank.since = now;
         }
         match &failure {
-            Failure::Refused(_) | Failure::LimitReached(_) => self.moved(Station::Asleep, Cause::Refused),
-            Failure::Failed => self.moved(Station::BackingOff, Cause::Failed),
+            Failure::Refused(_) | Failure::LimitReached(_) => {
+                self.moved(key, Station::Asleep, Cause::Refused)
+            }
+            Failure::Failed => self.moved(key, Station::BackingOff, Cause::Failed),
         }
         waiting.place = match failure {
             Failure::Refused(wakes_on) => {
@@ -339,7 +251,7 @@ impl Queue {
         if waiting.place == Place::Ready {
             waiting.failures = failures;
             waiting.place = Place::Resting { until: self.backed_off(failures, now) };
-            self.moved(Station::BackingOff, Cause::Failed);
+            self.moved(key, Station::BackingOff, Cause::Failed);
         }
         self.put(waiting);
     }
@@ -355,7 +267,7 @@ impl Queue {
         let Some(mut waiting) = self.take(key) else { return };
         self.heard.end(key);
         waiting.failures = 0;
-        self.moved(Station::Asleep, Cause::Asking);
+        self.moved(key, Station::Asleep, Cause::Asking);
         waiting.place = Place::Asleep { until, wakes_on };
         self.put(waiting);
     }
@@ -364,7 +276,7 @@ impl Queue {
     pub fn postpone(&mut self, key: &Key, until: Timestamp) {
         self.heard.end(key);
         let Some(mut waiting) = self.take(key) else { return };
-        waiting.attempts = waiting.attempts.saturating_sub(1);
+        waiting.tries.attempts = waiting.tries.attempts.saturating_sub(1);
         waiting.last_search = LastSearch::Short;
         waiting.place = Place::Resting { until };
         self.put(waiting);
@@ -464,16 +376,28 @@ impl Queue {
         }
     }
 
-    /// How often a pod was taken.
+    /// How many pods of no group, and how many groups, are in each place.
     #[must_use]
-    pub fn attempts(&self, key: &Key) -> u32 {
-        self.pods.get(key).map_or(0, |waiting| waiting.attempts)
+    pub fn entities(&self) -> BTreeMap<(Station, Entity), usize> {
+        let all = Station::ALL.iter().flat_map(|station| Entity::ALL.map(|entity| ((*station, entity), 0)));
+        let mut counts: BTreeMap<(Station, Entity), usize> = all.collect();
+        for (key, waiting) in &self.pods {
+            let station = match waiting.place {
+                Place::Ready | Place::Undecided | Place::Considered => Station::Ready,
+                Place::BackingOff { .. } | Place::Resting { .. } => Station::BackingOff,
+                Place::Asleep { .. } | Place::Exhausted { .. } => Station::Asleep,
+                Place::Gated => Station::Gated,
+                Place::Out => continue,
+            };
+            *counts.entry((station, key.into())).or_default() += 1;
+        }
+        counts
     }
 
-    /// When a pod was first ready to be placed.
+    /// How often a pod was taken, and since when it waits.
     #[must_use]
-    pub fn began(&self, key: &Key) -> Option<Timestamp> {
-        self.pods.get(key).and_then(|waiting| waiting.began)
+    pub fn tries(&self, key: &Key) -> Tries {
+        self.pods.get(key).map_or_else(Tries::default, |waiting| waiting.tries)
     }
 
     /// Moves on those whose time has come.
@@ -490,7 +414,8 @@ impl Queue {
     fn make_ready(&mut self, key: &Key, cause: Cause) {
         if let Some(mut waiting) = self.take(key) {
             waiting.make_ready();
-            self.moved(Station::Ready, cause);
+            waiting.tries.after_flush = cause == Cause::SleptLong;
+            self.moved(key, Station::Ready, cause);
             self.put(waiting);
         }
     }
@@ -509,7 +434,8 @@ impl Queue {
             _ if is_early => waiting.place = Place::BackingOff { until, is_quick },
             _ => waiting.make_ready(),
         }
-        self.moved(if is_early { Station::BackingOff } else { Station::Ready }, cause);
+        waiting.tries.after_flush = false;
+        self.moved(key, if is_early { Station::BackingOff } else { Station::Ready }, cause);
         self.put(waiting);
     }
 

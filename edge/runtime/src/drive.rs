@@ -24,6 +24,7 @@ use tokio::task::{JoinSet, spawn_blocking, yield_now};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::carry::carry_out;
+use crate::facts::event_of;
 use crate::feed::{Feed, Feeds, Inbox, follow_all, read_again};
 use crate::kept::{Kept, Original};
 use crate::lanes::lanes;
@@ -258,9 +259,13 @@ impl Drive {
         if let Some(error) = self.tap.hand_over() {
             self.options.listener.hear(&Notice::RecordingEnded { why: &error.to_string() });
         }
-        for ((station, cause), count) in self.engine.take_moves() {
-            self.options.listener.hear(&Notice::Queued { station, cause, count });
+        for ((station, cause, entity), count) in self.engine.take_moves() {
+            self.options.listener.hear(&Notice::Queued { station, cause, entity, count });
         }
+        for (news, count) in self.engine.take_preemptions() {
+            self.options.listener.hear(&Notice::Preemptions { news, count });
+        }
+        self.options.listener.hear(&Notice::Entities { counts: &self.engine.entities() });
         let (counts, placing) = (self.engine.counts(), self.engine.placing() - self.engine.readying());
         self.options.listener.hear(&Notice::Waiting { counts, placing });
         let (mut nodes, mut pods) = (0, 0);
@@ -411,7 +416,9 @@ impl Drive {
         let is_ours = |name: &str| profiles.iter().any(|profile| *profile.name == *name);
         let decided = |uid: &str| self.engine.on_its_way(uid).map(|(_, node)| node.clone());
         let outcome = self.shadow.as_mut().and_then(|shadow| shadow.heed(&change, is_ours, decided));
+        let (event, began) = (event_of(&change), Instant::now());
         self.tell_from(Input::Changed(change), origin);
+        self.options.listener.hear(&Notice::TakenIn { event, took: began.elapsed() });
         let Some(outcome) = outcome else { return };
         for write in outcome.writes {
             self.tell(Input::Settled(write, WriteOutcome::Failed(OTHERS_DECIDE.to_owned())));
@@ -493,10 +500,10 @@ impl Drive {
 
     fn announce(&mut self, announcement: &Announcement) {
         match announcement {
-            Announcement::Scheduled { pod, node, attempts, since } => {
-                let waited = since.map_or(0, |since| self.clock.now().micros() - since.micros());
+            Announcement::Scheduled { pod, node, tries } => {
+                let waited = tries.since.map_or(0, |since| self.clock.now().micros() - since.micros());
                 let waited = Duration::from_micros(u64::try_from(waited).unwrap_or(0));
-                self.options.listener.hear(&Notice::Bound { pod, node, attempts: *attempts, waited });
+                self.options.listener.hear(&Notice::Bound { pod, node, tries: *tries, waited });
             }
             Announcement::FailedScheduling { pod, message, filters, reasons, .. } => {
                 let filters = *filters;

@@ -10,6 +10,7 @@
 mod carry;
 mod drive;
 mod events;
+mod facts;
 mod feed;
 mod kept;
 mod lanes;

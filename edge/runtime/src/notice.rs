@@ -9,8 +9,8 @@ use decisions::readiness::ReadyOutcome;
 use model::group::Grouping;
 use model::identity::NodeName;
 use model::pod::{Pod, PodId};
-use scheduler::news::{Await, GangNews, Wait};
-use scheduler::queue::{Cause, Counts, Station};
+use scheduler::news::{Await, GangNews, PreemptionNews, Wait};
+use scheduler::queue::{Cause, Counts, Entity, Station, Tries};
 use scheduler::write::Write;
 
 /// Hears what happens. It is called on the engine's loop, so it must be quick.
@@ -126,17 +126,38 @@ pub enum Notice<'a> {
         pod: &'a Pod,
         /// The node.
         node: &'a str,
-        /// How often it was looked at.
-        attempts: u32,
+        /// How often it was looked at, and since when.
+        tries: Tries,
         /// How long it has waited since it first was ready to be placed.
         waited: Duration,
     },
-    /// Pods came to a place of the queue; told now and then.
+    /// A fact was taken in.
+    TakenIn {
+        /// Of what kind, as Kubernetes names the event.
+        event: &'static str,
+        /// How long it took.
+        took: Duration,
+    },
+    /// How many pods of no group, and how many groups, are in which place of the queue; told now and then.
+    Entities {
+        /// The numbers, with those places where there are none.
+        counts: &'a BTreeMap<(Station, Entity), usize>,
+    },
+    /// It was looked for pods to preempt; told now and then.
+    Preemptions {
+        /// For what, and what came of it.
+        news: PreemptionNews,
+        /// How often.
+        count: u64,
+    },
+    /// Pods or groups came to a place of the queue; told now and then.
     Queued {
         /// Which place.
         station: Station,
         /// Why.
         cause: Cause,
+        /// Whether they are pods of no group, or groups.
+        entity: Entity,
         /// How many.
         count: u64,
     },

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use telemetry::metrics::{
-    BindingOutcome, CacheSize, Entity, Exposition, GangResult, Hint, Metrics, Pending, Point, Preemptor,
-    Queue, Status, Verdict,
+    BindingOutcome, CacheSize, Entity, Exposition, GangResult, Metrics, Pending, Point, Preemptor, Queue,
+    Status, Verdict,
 };
 
 const MS: Duration = Duration::from_millis(1);
@@ -48,13 +48,10 @@ const TABLE: &[Row] = &[
     ),
     ("scheduler_generated_placements_total", "counter", &["profile"], None),
     ("scheduler_goroutines", "gauge", &["operation"], None),
-    ("scheduler_inflight_events", "gauge", &["event"], None),
     ("scheduler_pending_async_api_calls", "gauge", &["call_type"], None),
     ("scheduler_pending_pods", "gauge", &["queue"], None),
-    ("scheduler_permit_wait_duration_seconds", "histogram", &["result"], FROM_1_MS),
     ("scheduler_placement_evaluation_duration_seconds", "histogram", PROFILED, FROM_1_MS),
     ("scheduler_placement_evaluations_total", "counter", PROFILED, None),
-    ("scheduler_plugin_evaluation_total", "counter", &["plugin", "extension_point", "profile"], None),
     (
         "scheduler_plugin_execution_duration_seconds",
         "histogram",
@@ -67,14 +64,7 @@ const TABLE: &[Row] = &[
     ("scheduler_podgroup_schedule_attempts_total", "counter", PROFILED, None),
     ("scheduler_podgroup_scheduling_algorithm_duration_seconds", "histogram", &[], FROM_1_MS),
     ("scheduler_podgroup_scheduling_attempt_duration_seconds", "histogram", PROFILED, FROM_1_MS),
-    ("scheduler_pre_queueing_hint_evaluations_total", "counter", &["plugin", "result"], None),
     ("scheduler_preemption_attempts_total", "counter", &[], None),
-    (
-        "scheduler_preemption_evaluation_duration_seconds",
-        "histogram",
-        &["preemptor", "result"],
-        Some((0.001, 2.0, 16)),
-    ),
     (
         "scheduler_preemption_execution_duration_seconds",
         "histogram",
@@ -87,12 +77,6 @@ const TABLE: &[Row] = &[
     ("scheduler_queue_incoming_entities_total", "counter", &["queue", "event", "type"], None),
     ("scheduler_queue_incoming_pods_total", "counter", &["queue", "event"], None),
     ("scheduler_queued_entities", "gauge", &["queue", "type"], None),
-    (
-        "scheduler_queueing_hint_execution_duration_seconds",
-        "histogram",
-        &["plugin", "event", "hint"],
-        FROM_10_US,
-    ),
     ("scheduler_schedule_attempts_total", "counter", PROFILED, None),
     ("scheduler_scheduling_algorithm_duration_seconds", "histogram", &[], FROM_1_MS),
     ("scheduler_scheduling_attempt_duration_seconds", "histogram", PROFILED, FROM_1_MS),
@@ -168,26 +152,18 @@ fn record(metrics: &Metrics) {
     profile.point(Point::Filter, Status::Success, MS);
     profile.unschedulable("NodeResourcesFit", 1);
     profile.waiting("InsufficientCpu", 1);
-    let plugin = metrics.plugin("default-scheduler", "NodeResourcesFit", Point::Filter);
-    plugin.evaluated();
-    plugin.ran(Status::Unschedulable, MS);
-    metrics.plugins.permit(Status::Success, MS);
+    metrics.plugin("NodeResourcesFit", Point::Filter).ran(Status::Unschedulable, MS);
     metrics.attempts.algorithm(MS);
     metrics.attempts.bound(2, MS);
     metrics.attempts.bound(40, MS);
     metrics.attempts.bound_after_flush();
     metrics.queue.pending(Pending { active: 3, gated: 1, ..Pending::default() });
     metrics.queue.entities(Queue::Active, Entity::Pod, 3);
-    metrics.queue.queued(Queue::Active, "UnscheduledPodAdd");
-    metrics.queue.queued_entity(Queue::Active, "UnscheduledPodAdd", Entity::Pod);
+    metrics.queue.queued(Queue::Active, "UnscheduledPodAdd", Entity::Pod, 1);
     metrics.queue.handled("NodeAdd", MS);
-    metrics.queue.in_flight("NodeAdd", 1);
-    metrics.queue.hint("NodeResourcesFit", "NodeAdd", Hint::Skip, MS);
-    metrics.queue.narrowed("DynamicResources", true);
-    metrics.preemption.attempt();
-    metrics.preemption.group_attempt(Status::Success);
+    metrics.preemption.attempt(Preemptor::Pod, Status::Success);
+    metrics.preemption.attempt(Preemptor::PodGroup, Status::Success);
     metrics.preemption.victims(Preemptor::Pod, 2, 2, 1);
-    metrics.preemption.evaluated(Preemptor::Pod, Status::Success, MS);
     metrics.preemption.executed(Preemptor::Pod, true, MS);
     metrics.gangs.attempt(GangResult::WaitingOnPreemption, "default-scheduler", MS);
     metrics.gangs.algorithm(MS);
@@ -201,7 +177,7 @@ fn record(metrics: &Metrics) {
     metrics.requests.request(0, "GET", "10.0.0.1:443", MS);
     metrics.requests.held_back("POST", "10.0.0.1:443", MS);
     metrics.state.cache(CacheSize { nodes: 5, pods: 7, assumed_pods: 1 });
-    drop(metrics.state.running("binding"));
+    metrics.state.running("binding", 3);
     metrics.state.leads("kube-scheduler", true);
     metrics.state.feature("DRADeviceTaints", "BETA", true);
 }
@@ -317,7 +293,7 @@ fn what_kubernetes_measures_is_there_or_listed_as_a_difference() {
     let differences = include_str!("../../../docs/differences.md");
     let missing: Vec<&str> =
         UPSTREAM.into_iter().filter(|name| TABLE.iter().all(|row| row.0 != *name)).collect();
-    assert_eq!(missing.len(), 10, "{missing:?}");
+    assert_eq!(missing.len(), 16, "{missing:?}");
     for name in missing {
         assert!(
             differences.contains(&format!("`{name}`")),
@@ -382,7 +358,7 @@ fn values_are_those_that_were_recorded() {
         "scheduler_pending_async_api_calls{call_type=\"pod_binding\"} 0",
         "rest_client_requests_total{code=\"201\",method=\"POST\",host=\"10.0.0.1:443\"} 1",
         "rest_client_requests_total{code=\"<error>\",method=\"GET\",host=\"10.0.0.1:443\"} 1",
-        "scheduler_goroutines{operation=\"binding\"} 0",
+        "scheduler_goroutines{operation=\"binding\"} 3",
         "leader_election_master_status{name=\"kube-scheduler\"} 1",
     ] {
         assert!(text.lines().any(|shown| shown == line), "{line} is missing");
@@ -412,24 +388,23 @@ fn the_program_tells_what_it_takes_from_the_machine() {
 fn recording_what_was_recorded_before_allocates_nothing() {
     let metrics = Metrics::default();
     let profile = metrics.profile("default-scheduler");
-    let plugin = metrics.plugin("default-scheduler", "NodeResourcesFit", Point::Filter);
+    let plugin = metrics.plugin("NodeResourcesFit", Point::Filter);
     let hot = || {
         profile.attempt(Verdict::Unschedulable, MS);
         profile.point(Point::Filter, Status::Success, MS);
         profile.unschedulable("NodeResourcesFit", 1);
         profile.waiting("InsufficientCpu", 1);
-        plugin.evaluated();
         plugin.ran(Status::Success, MS);
         metrics.attempts.algorithm(MS);
         metrics.attempts.bound(3, MS);
         metrics.queue.pending(Pending::default());
-        metrics.queue.queued(Queue::Backoff, "ScheduleAttemptFailure");
+        metrics.queue.queued(Queue::Backoff, "ScheduleAttemptFailure", Entity::Pod, 1);
         metrics.queue.handled("NodeUpdate", MS);
         metrics.writes.submitted("pod_binding");
         metrics.writes.settled("pod_binding", true, MS);
         metrics.requests.request(200, "PATCH", "10.0.0.1:443", MS);
         metrics.state.cache(CacheSize::default());
-        drop(metrics.state.running("binding"));
+        metrics.state.running("binding", 3);
     };
     hot();
     let counted = allocation_counter::measure(|| (0..100).for_each(|_| hot()));

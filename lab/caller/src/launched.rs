@@ -62,6 +62,19 @@ impl Launched {
         self.child.wait().map(drop)
     }
 
+    /// Tells it to stop with SIGTERM, and waits until it has.
+    ///
+    /// # Errors
+    /// When the operating system refuses, or it ends in any other way than well.
+    pub fn stop(&mut self) -> io::Result<()> {
+        let told = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status()?;
+        if !told.success() {
+            return Err(io::Error::other("the process cannot be told to stop"));
+        }
+        let ended = self.child.wait()?;
+        if ended.success() { Ok(()) } else { Err(io::Error::other(format!("it ended with {ended}"))) }
+    }
+
     /// Says whether it still runs.
     ///
     /// # Errors

@@ -27,6 +27,7 @@ mod rote;
 mod servant;
 pub mod shapes;
 pub mod steps;
+pub mod upgrade;
 mod wire;
 mod worker;
 

@@ -11,7 +11,7 @@ use anyhow::{Result, ensure};
 use clap::{Args, Parser, Subcommand};
 use e2e::negotiate::{Others, Waits};
 use e2e::passers::percentile;
-use e2e::{Cluster, Program, Servant, Served, Terms, gang, givers, kill, life, negotiate, ready};
+use e2e::{Cluster, Program, Servant, Served, Terms, gang, givers, kill, life, negotiate, ready, upgrade};
 use gates::{Gate, Gates};
 
 /// The command line.
@@ -34,6 +34,8 @@ enum Command {
     Negotiate(Negotiate),
     /// Measure how long it takes from the report that a device is ready until its pod is bound
     Ready(Ready),
+    /// Replace two schedulers by two of another version while pods come, and measure how long no pod is bound
+    Upgrade(Upgrade),
     /// Be the scheduler that is killed; tests call this
     #[command(hide = true)]
     Scheduler(Scheduler),
@@ -120,6 +122,31 @@ struct Ready {
 }
 
 #[derive(Args, Debug)]
+struct Upgrade {
+    /// The `supercargo` that runs at first
+    #[arg(long, value_name = "FILE")]
+    from: PathBuf,
+    /// The `supercargo` that runs in the end
+    #[arg(long, value_name = "FILE")]
+    to: PathBuf,
+    /// How many pods come each second
+    #[arg(long, default_value_t = 50)]
+    per_second: u32,
+    /// How many pods are bound before the first scheduler is replaced, and after each
+    #[arg(long, default_value_t = 500)]
+    pods_between: usize,
+    /// Kill the old schedulers instead of telling them to stop
+    #[arg(long)]
+    kill: bool,
+    /// How long no pod may be bound beyond the 15 s of the lease, in milliseconds
+    #[arg(long, default_value_t = 2_000)]
+    within_ms: u64,
+    /// Do it on a real server with kube-controller-manager
+    #[arg(long)]
+    real: bool,
+}
+
+#[derive(Args, Debug)]
 struct Scheduler {
     #[arg(long)]
     kubeconfig: PathBuf,
@@ -148,6 +175,7 @@ fn main() -> Result<()> {
         Command::Life(life) => runtime.block_on(life.run()),
         Command::Negotiate(negotiate) => runtime.block_on(negotiate.run()),
         Command::Ready(ready) => runtime.block_on(ready.run()),
+        Command::Upgrade(upgrade) => runtime.block_on(upgrade.run()),
         Command::Scheduler(scheduler) => runtime.block_on(scheduler.run()),
         Command::Givers(Givers { kubeconfig }) => runtime.block_on(givers::serve(&kubeconfig)),
     }
@@ -284,6 +312,40 @@ fn report_others(report: &negotiate::Report, passing: u32) {
     let ratio = |over: &Waits, percent| millis(&beside.whole, percent) / millis(&over.whole, percent);
     println!("ratio      to alone: p50 {:.2}, p99 {:.2}", ratio(alone, 50), ratio(alone, 99));
     println!("ratio      to as many writes by rote: p50 {:.2}, p99 {:.2}", ratio(busy, 50), ratio(busy, 99));
+}
+
+/// How long the lease of a leader is valid; one that is told to stop releases it.
+const LEASE: Duration = Duration::from_secs(15);
+
+impl Upgrade {
+    async fn run(&self) -> Result<()> {
+        let dir = env::temp_dir().join(format!("supercargo-upgrade-{}", process::id()));
+        let (cluster, _controllers) = start(&dir, Served::Usual, self.real).await?;
+        let Upgrade { from, to, per_second, pods_between, kill, .. } = self;
+        let options = upgrade::UpgradeOptions {
+            from,
+            to,
+            per_second: *per_second,
+            pods_between: *pods_between,
+            kill: *kill,
+        };
+        let report = options.run(&cluster, &dir.join("replicas")).await?;
+        let seconds = |percent| percentile(&report.waits, percent).as_secs_f64();
+        let on = if self.real { "a real server" } else { "the embedded server" };
+        println!("pods       {} on {on}, {per_second} a second, all bound", report.waits.len());
+        println!(
+            "waited     p50 {:.3} s, p99 {:.3} s, longest {:.3} s",
+            seconds(50),
+            seconds(99),
+            seconds(100)
+        );
+        let goal = LEASE + Duration::from_millis(self.within_ms);
+        println!("gap        {:.3} s without a pod bound", report.gap.as_secs_f64());
+        println!("goal       at most {:.1} s", goal.as_secs_f64());
+        ensure!(report.gap <= goal, "that took too long");
+        std::fs::remove_dir_all(&dir)?;
+        Ok(())
+    }
 }
 
 impl Scheduler {

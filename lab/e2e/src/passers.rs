@@ -30,6 +30,14 @@ pub(crate) struct Passers {
     watcher: JoinHandle<()>,
 }
 
+/// What became of them.
+pub(crate) struct Passed {
+    /// From the request that made a pod until its node was seen, the shortest first.
+    pub(crate) waits: Vec<Duration>,
+    /// When nodes were seen, the first one first.
+    pub(crate) moments: Vec<Instant>,
+}
+
 impl Passers {
     /// Begins to make so many pods a second, whose names begin with this one.
     pub(crate) fn start(cluster: &Cluster, name: &'static str, per_second: u32) -> Result<Self> {
@@ -40,8 +48,23 @@ impl Passers {
         Ok(Self { made, bound, stop, maker, watcher })
     }
 
+    /// How many have their node.
+    pub(crate) fn bound(&self) -> usize {
+        self.bound.lock().len()
+    }
+
+    /// Waits until so many have their node.
+    pub(crate) async fn reach(&self, count: usize) -> Result<()> {
+        until(&format!("{count} pods are bound"), async || Ok((self.bound() >= count).then_some(()))).await
+    }
+
     /// Makes no more, and says how long each took from the request that made it until its node was seen.
     pub(crate) async fn stop(self) -> Result<Vec<Duration>> {
+        Ok(self.finish().await?.waits)
+    }
+
+    /// Makes no more, and waits until all have their node.
+    pub(crate) async fn finish(self) -> Result<Passed> {
         drop(self.stop);
         self.maker.await?;
         let (made, bound) = (self.made, self.bound);
@@ -56,7 +79,9 @@ impl Passers {
             made.lock().iter().filter_map(|(name, at)| Some(*bound.get(name)? - *at)).collect();
         ensure!(!waits.is_empty(), "no pod came to pass");
         waits.sort_unstable();
-        Ok(waits)
+        let mut moments: Vec<Instant> = bound.values().copied().collect();
+        moments.sort_unstable();
+        Ok(Passed { waits, moments })
     }
 }
 

@@ -184,8 +184,8 @@ fn users(consumers: &[Consumer]) -> String {
 
 fn told(announcement: &Announcement) -> String {
     match announcement {
-        Announcement::Scheduled { pod, node, attempts, .. } => {
-            format!("{} has node {node} after {attempts} attempts", named(pod))
+        Announcement::Scheduled { pod, node, tries } => {
+            format!("{} has node {node} after {} attempts", named(pod), tries.attempts)
         }
         Announcement::FailedScheduling { pod, message, .. } => format!("{}: {message}", named(pod)),
         Announcement::DevicesPending { pod, node, message } => {

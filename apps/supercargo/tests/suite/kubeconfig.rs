@@ -87,6 +87,29 @@ fn a_second_cluster_leaves_the_kubeconfig_of_the_first_alone() {
 }
 
 #[test]
+fn a_kubeconfig_that_is_not_ours_is_not_overwritten() {
+    let folder = Folder::new("foreign");
+    let path = folder.0.join("config");
+    let theirs = "apiVersion: v1\nkind: Config\ncurrent-context: production\n";
+    fs::write(&path, theirs).expect("the folder is ours");
+    let name = path.display().to_string();
+    for command in ["up", "apiserver"] {
+        let mut server = Command::new(env!("CARGO_BIN_EXE_supercargo"));
+        server.args([command, "--listen", "127.0.0.1:0", "--write-kubeconfig", &name]).stdin(Stdio::null());
+        let refused = server.env("XDG_STATE_HOME", &folder.0).output().expect("it ends");
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(1), "{command}: {said}");
+        let expected =
+            format!("error: {name} exists, and supercargo did not write it\nhint: choose another file");
+        assert!(said.contains(&expected), "{command}: {said}");
+        assert_eq!(fs::read_to_string(&path).expect("it is there"), theirs, "{command}");
+    }
+    fs::write(&path, "").expect("the file is ours");
+    assert_eq!(settle(&folder, &["--write-kubeconfig", &name]).status.code(), Some(0));
+    assert_eq!(settle(&folder, &["--write-kubeconfig", &name]).status.code(), Some(0), "it is ours now");
+}
+
+#[test]
 fn keys_without_a_journal_are_no_fresh_start() {
     let folder = Folder::new("keys");
     let data_dir = folder.0.join("data");

@@ -10,6 +10,7 @@ mod fabric;
 mod kubeconfig;
 mod mistakes;
 mod monitoring;
+mod moved_metrics;
 mod outages;
 mod page;
 mod plan;

@@ -16,6 +16,8 @@ pub struct Candidate {
     pub node: NodeName,
     /// The pods that would have to go, the most important first.
     pub victims: Vec<Arc<Pod>>,
+    /// How many units those are: single pods, and groups that go as a whole.
+    pub units: usize,
     /// How many of them a disruption budget would keep.
     pub violations: usize,
     /// How many gangs would have too few pods without them.
@@ -80,6 +82,7 @@ mod tests {
         Candidate {
             node: node.to_string().into(),
             victims: victims.iter().copied().map(victim).collect(),
+            units: victims.len(),
             violations,
             broken: 0,
             allocations: Vec::new(),

@@ -87,7 +87,7 @@ impl Cycle<'_> {
         let mut trial = self.trial(preemptor, at);
         going.iter().for_each(|victim| self.take_away(&mut trial, victim));
         let fits = self.check(&mut trial, false).is_ok();
-        let candidate = fits.then(|| candidate(&mut trial, going.to_vec(), (0, 0)));
+        let candidate = fits.then(|| candidate(&mut trial, going.to_vec(), (0, 0, 0)));
         self.end_trial(&mut trial);
         candidate
     }
@@ -110,10 +110,10 @@ impl Cycle<'_> {
             violations += of_budgets;
             going.push(victim);
         }
-        let broken = broken(&going);
+        let harm = (going.len(), violations, broken(&going));
         let mut going: Vec<Arc<Pod>> = pods_of(&going).cloned().collect();
         sort_by_importance(&mut going, trial.preemptor.now);
-        candidate(trial, going, (violations, broken))
+        candidate(trial, going, harm)
     }
 
     pub(crate) fn preemptor<'p>(
@@ -134,11 +134,12 @@ impl Cycle<'_> {
 fn candidate(
     trial: &mut NodeTrial<'_, '_>,
     victims: Vec<Arc<Pod>>,
-    (violations, broken): (usize, usize),
+    (units, violations, broken): (usize, usize, usize),
 ) -> Candidate {
     Candidate {
         node: trial.node.name.clone(),
         victims,
+        units,
         violations,
         broken,
         allocations: trial.found.take().unwrap_or_default(),

@@ -177,16 +177,14 @@ impl Engine {
         self.end_plans(uid, &binding.volumes);
         let key = self.facts.groups.key_of(&binding.pod);
         self.note_landing(uid, true);
-        let in_flight = self.leave_flight(uid).map(|flight| (flight.attempts, flight.since));
-        let (attempts, since) =
-            in_flight.unwrap_or_else(|| (self.queue.attempts(&key), self.queue.began(&key)));
+        let tries = self.leave_flight(uid).unwrap_or_else(|| self.queue.tries(&key));
         self.forget_waiting(uid);
         self.end_negotiation(&binding.pod);
         let (pod, node) = (binding.pod, binding.node);
         // Only the leader binds pods, so that it may be noted at once.
         self.look_if_gang_bound(&pod);
         self.note_placed();
-        self.outbox.announce(Announcement::Scheduled { pod, node, attempts, since });
+        self.outbox.announce(Announcement::Scheduled { pod, node, tries });
     }
 
     /// Calls a pod back that is on its way and not being bound yet, and says whether it was. It goes back to the queue once

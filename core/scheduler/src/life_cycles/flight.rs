@@ -16,6 +16,8 @@ use model::identity::PodUid;
 use model::timestamp::Timestamp;
 use rustc_hash::FxHashMap;
 
+use crate::queue::Tries;
+
 /// Members that are to be bound together.
 #[derive(Clone, Debug)]
 pub(crate) struct Flight {
@@ -23,10 +25,8 @@ pub(crate) struct Flight {
     pub members: BTreeSet<PodUid>,
     /// How many had to be bound together when they set off.
     pub at_least: usize,
-    /// How often the gang was looked at.
-    pub attempts: u32,
-    /// When it first was ready to be placed.
-    pub since: Option<Timestamp>,
+    /// How often the gang was looked at, and since when.
+    pub tries: Tries,
     /// When the youngest of them was made.
     pub youngest: Option<Timestamp>,
     stage: FlightStage,
@@ -82,12 +82,12 @@ impl Flight {
     /// Members that set off together.
     pub fn new(members: BTreeSet<PodUid>, at_least: usize, youngest: Option<Timestamp>) -> Flight {
         let stage = FlightStage::Gathering { vacant: BTreeSet::new() };
-        Flight { members, at_least, attempts: 0, since: None, youngest, stage }
+        Flight { members, at_least, tries: Tries::default(), youngest, stage }
     }
 
     /// The same members, whose gang was looked at so often since it first was ready to be placed.
-    pub fn after(self, attempts: u32, since: Option<Timestamp>) -> Flight {
-        Flight { attempts, since, ..self }
+    pub fn after(self, tries: Tries) -> Flight {
+        Flight { tries, ..self }
     }
 
     /// Whether they may be bound.

@@ -1,6 +1,8 @@
-//! Where pods come to in the queue and why, as it is counted, and what came of attempts.
+//! Where pods come to in the queue and why, as it is counted, how often they were looked at, and what came of that.
 
+use cluster::groups::Key;
 use decisions::wake::{Wake, Wakes};
+use model::timestamp::Timestamp;
 
 /// Where a pod comes to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -13,6 +15,45 @@ pub enum Station {
     Asleep,
     /// Held back by gates.
     Gated,
+}
+
+impl Station {
+    /// All of them.
+    pub const ALL: [Station; 4] = [Station::Ready, Station::BackingOff, Station::Asleep, Station::Gated];
+}
+
+/// What takes its turn.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Entity {
+    /// A pod of no group.
+    Pod,
+    /// A group of pods, or a group of groups.
+    Group,
+}
+
+impl Entity {
+    /// Both of them.
+    pub const ALL: [Entity; 2] = [Entity::Pod, Entity::Group];
+}
+
+impl From<&Key> for Entity {
+    fn from(key: &Key) -> Entity {
+        match key {
+            Key::Pod(_) => Entity::Pod,
+            Key::Gang(_) | Key::Tree(_) => Entity::Group,
+        }
+    }
+}
+
+/// How often a pod or a group was looked at, and since when.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tries {
+    /// How often.
+    pub attempts: u32,
+    /// When it first was ready to be placed.
+    pub since: Option<Timestamp>,
+    /// Nothing woke it for the last of them: it had been asleep for as long as a pod may.
+    pub after_flush: bool,
 }
 
 /// What brought it there.

@@ -37,7 +37,7 @@ fn the_most_important_comes_first_and_then_who_came_first() {
     let mut queue = queue(&[("late", 0), ("later", 0), ("urgent", 10)]);
     assert_eq!(taken(&mut queue, 10), ["urgent", "late", "later"]);
     assert_eq!(queue.counts(), Counts::default());
-    assert_eq!(queue.attempts(&key("late")), 1);
+    assert_eq!(queue.tries(&key("late")).attempts, 1);
 }
 
 #[test]
@@ -194,15 +194,15 @@ fn it_is_counted_who_comes_where_and_why() {
     queue.wake(Wake::Slice.into(), at(2_000));
     queue.apply(&key("c"), 0, false, at(2_000));
     let expected = [
-        ((Station::Ready, Cause::Added), 3),
-        ((Station::Ready, Cause::Woken(Wake::Slice)), 1),
-        ((Station::BackingOff, Cause::Failed), 1),
-        ((Station::Asleep, Cause::Refused), 1),
-        ((Station::Gated, Cause::Added), 1),
+        ((Station::Ready, Cause::Added, Entity::Pod), 3),
+        ((Station::Ready, Cause::Woken(Wake::Slice), Entity::Pod), 1),
+        ((Station::BackingOff, Cause::Failed, Entity::Pod), 1),
+        ((Station::Asleep, Cause::Refused, Entity::Pod), 1),
+        ((Station::Gated, Cause::Added, Entity::Pod), 1),
     ];
     assert_eq!(queue.take_moves().into_iter().collect::<Vec<_>>(), expected);
     assert_eq!(queue.take_moves().len(), 0);
-    assert_eq!((queue.began(&key("a")), queue.began(&key("c"))), (Some(at(0)), Some(at(2_000))));
+    assert_eq!((queue.tries(&key("a")).since, queue.tries(&key("c")).since), (Some(at(0)), Some(at(2_000))));
 }
 
 #[test]
@@ -317,4 +317,33 @@ fn of_many_sleepers_a_change_looks_only_at_those_that_it_can_help() {
     assert_eq!(queue.counts().asleep, 10_000);
     assert_eq!(queue.wake(Wake::PodRemoved.of([node(7)]), at(5_000)), 10);
     assert_eq!(queue.counts(), Counts { ready: 10, asleep: 9_990, ..Counts::default() });
+}
+
+#[test]
+fn groups_are_counted_apart_from_pods() {
+    let mut queue = queue(&[("a", 0)]);
+    let gang = Key::Gang(GroupId { namespace: "default".into(), name: "g".into() });
+    queue.apply(&gang, 0, true, at(1));
+    let shown =
+        |queue: &Queue| queue.entities().into_iter().filter(|(_, count)| *count > 0).collect::<Vec<_>>();
+    assert_eq!(shown(&queue), [((Station::Ready, Entity::Pod), 1), ((Station::Gated, Entity::Group), 1)]);
+    assert_eq!(queue.entities().len(), 8, "places where nothing waits are told, too");
+    assert_eq!(queue.take_moves().get(&(Station::Gated, Cause::Added, Entity::Group)), Some(&1));
+}
+
+#[test]
+fn it_is_known_of_a_pod_whether_it_was_woken_or_slept_for_as_long_as_it_may() {
+    let mut queue = queue(&[("woken", 0), ("flushed", 0)]);
+    taken(&mut queue, 0);
+    queue.put_back(&key("woken"), Failure::Refused(Wake::Slice.into()), at(0));
+    queue.put_back(&key("flushed"), Failure::Refused(Wake::PodRemoved.into()), at(0));
+    queue.wake(Wake::Slice.into(), at(5_000));
+    let late = queue.next_time().expect("one sleeps").micros();
+    let late = (late - START.micros()) / 1_000;
+    assert_eq!(taken(&mut queue, late).len(), 2);
+    let told = ["woken", "flushed"].map(|uid| queue.tries(&key(uid)));
+    assert_eq!(told.map(|tries| (tries.attempts, tries.after_flush)), [(2, false), (2, true)]);
+    queue.put_back(&key("flushed"), Failure::Refused(Wake::PodRemoved.into()), at(late));
+    queue.wake(Wake::PodRemoved.into(), at(late + 60_000));
+    assert!(!queue.tries(&key("flushed")).after_flush, "something woke it this time");
 }

@@ -2,6 +2,8 @@
 
 use model::group::{Disruption, Group};
 use model::pod::Pod;
+use scheduler::news::{PreemptionNews, PreemptionOutcome};
+use scheduler::queue::Entity;
 use scheduler::write::{Preemptor, Write};
 
 use crate::gangs::{applied, gang, gang_world, member_of, node_in, racks, seats};
@@ -44,6 +46,9 @@ fn a_gang_displaces_the_cheapest_pods_that_let_all_of_it_in() {
     assert!(evictions.iter().all(|write| matches!(write, Write::Evict { by: Preemptor::Group, .. })));
     assert_eq!(hope(&world), "found a placement for podgroup, preempting 2 victims");
     assert!(world.told.iter().any(|line| line == "v preempted by urgent on r1"), "{:?}", world.told);
+    let found = PreemptionOutcome::Found { pods: 2, units: 2, violations: 0 };
+    let counted = world.engine.take_preemptions().into_iter().collect::<Vec<_>>();
+    assert_eq!(counted, [(PreemptionNews { by: Entity::Group, outcome: found }, 1)]);
     world.settle();
     assert_eq!(seats(&world), "u0@c u1@d x@a y@b");
 }

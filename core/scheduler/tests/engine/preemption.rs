@@ -10,6 +10,8 @@ use decisions::profile::Profile;
 use model::node::{Node, NodeTaint, NodeTaintEffect, Operator, Requirement};
 use model::pod::{HostPort, LabelSelector, Pod, PodTerm, Shape, Spread};
 use model::timestamp::Timestamp;
+use scheduler::news::{PreemptionNews, PreemptionOutcome};
+use scheduler::queue::Entity;
 use scheduler::write::Write;
 
 use crate::world::{World, claim, engine, engine_with, gpu_class, gpus, node, pod, world};
@@ -187,6 +189,10 @@ fn a_node_where_no_budget_is_violated_comes_first_and_a_violation_is_the_last_re
     world.add_pod(urgent("next", 600));
     world.turn();
     assert_eq!(world.evicted(), ["free", "covered"]);
+    let found = |violations| PreemptionOutcome::Found { pods: 1, units: 1, violations };
+    let counted =
+        [0, 1].map(|violations| (PreemptionNews { by: Entity::Pod, outcome: found(violations) }, 1));
+    assert_eq!(world.engine.take_preemptions(), counted.into());
     world.settle();
     assert_eq!((world.node_of("high").as_deref(), world.node_of("next").as_deref()), (Some("b"), Some("a")));
 }

@@ -90,18 +90,6 @@ label! {
 }
 
 label! {
-    /// Whether a change helps a pod that waits.
-    Hint {
-        /// It may.
-        Queue => "Queue",
-        /// It does not.
-        Skip => "QueueSkip",
-        /// It could not be told.
-        Error => "Error",
-    }
-}
-
-label! {
     /// Where in an attempt plugins have their say.
     Point {
         /// May the pod be queued at all?

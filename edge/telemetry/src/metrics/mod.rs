@@ -32,7 +32,7 @@ pub use considerations::Considerations;
 pub use controllers::{ClaimLabels, Claims, ControllerMetrics, WorkQueues};
 pub use devices::Devices;
 pub use gangs::Gangs;
-pub use labels::{BindingOutcome, Entity, GangResult, Hint, Point, Preemptor, Queue, Status, Verdict};
+pub use labels::{BindingOutcome, Entity, GangResult, Point, Preemptor, Queue, Status, Verdict};
 pub use negotiations::Negotiations;
 pub use node::NodeMetrics;
 pub use plugins::{Plugin, Plugins, Profile};
@@ -41,7 +41,7 @@ pub use queue::{Pending, Queues};
 pub use removals::Removals;
 pub use requests::Requests;
 pub use series::{Counter, Gauge, Histogram};
-pub use state::{CacheSize, Running, State};
+pub use state::{CacheSize, State};
 pub use writes::Writes;
 
 pub use family::Described;

@@ -12,10 +12,8 @@ use super::slots::Slots;
 pub struct Plugins {
     points: Family<Histogram>,
     executions: Family<Histogram>,
-    evaluations: Family<Counter>,
     unschedulable: Family<Gauge>,
     waiting: Family<Gauge>,
-    permits: Family<Histogram>,
 }
 
 impl Plugins {
@@ -37,11 +35,6 @@ impl Plugins {
                 },
                 &growing(0.000_01, 1.5, 20),
             ),
-            evaluations: registry.counter(Named {
-                name: "scheduler_plugin_evaluation_total",
-                help: "Number of attempts in which a plugin was evaluated, for PreFilter, Filter, PreScore and Score.",
-                labels: &["plugin", "extension_point", "profile"],
-            }),
             unschedulable: registry.gauge(Named {
                 name: "scheduler_unschedulable_pods",
                 help: "Number of unschedulable pods, by plugin that rejected them; a pod is counted for each plugin.",
@@ -52,20 +45,7 @@ impl Plugins {
                 help: "Pods that wait for a reason, by its code in docs/reasons.md. A pod that waits for several counts for each of them.",
                 labels: &["reason", "profile"],
             }),
-            permits: registry.seconds(
-                Named {
-                    name: "scheduler_permit_wait_duration_seconds",
-                    help: "Time that pods waited at the Permit extension point, in seconds.",
-                    labels: &["result"],
-                },
-                &growing(0.001, 2.0, 15),
-            ),
         }
-    }
-
-    /// A pod waited so long for a permit.
-    pub fn permit(&self, status: Status, waited: Duration) {
-        self.permits.with(&[status.text()]).took(waited);
     }
 }
 
@@ -85,7 +65,6 @@ pub struct Plugin {
     point: Point,
     executions: Family<Histogram>,
     slots: Slots<Histogram>,
-    evaluations: Option<Counter>,
 }
 
 impl Metrics {
@@ -106,17 +85,14 @@ impl Metrics {
         }
     }
 
-    /// The handle of a plugin of a profile at an extension point.
+    /// The handle of a plugin at an extension point.
     #[must_use]
-    pub fn plugin(&self, profile: &str, plugin: &str, point: Point) -> Plugin {
-        let counts = matches!(point, Point::PreFilter | Point::Filter | Point::PreScore | Point::Score);
-        let values = [plugin, point.text(), profile];
+    pub fn plugin(&self, plugin: &str, point: Point) -> Plugin {
         Plugin {
             name: plugin.into(),
             point,
             executions: self.plugins.executions.clone(),
             slots: Slots::of::<Status>(),
-            evaluations: counts.then(|| self.plugins.evaluations.with(&values)),
         }
     }
 }
@@ -148,13 +124,6 @@ impl Profile {
 }
 
 impl Plugin {
-    /// The plugin had a say in an attempt.
-    pub fn evaluated(&self) {
-        if let Some(evaluations) = &self.evaluations {
-            evaluations.one();
-        }
-    }
-
     /// The plugin took so long. Kubernetes measures this in one of ten attempts.
     pub fn ran(&self, status: Status, took: Duration) {
         let find = || self.executions.with(&[&self.name, self.point.text(), status.text()]);

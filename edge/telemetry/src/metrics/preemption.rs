@@ -13,7 +13,6 @@ pub struct Preemption {
     group_attempts: Family<Counter>,
     group_victims: Histogram,
     disruptions: Family<Histogram>,
-    evaluation: Family<Histogram>,
     execution: Family<Histogram>,
     violations: Family<Counter>,
 }
@@ -54,18 +53,10 @@ impl Preemption {
                 },
                 &to_a_thousand,
             ),
-            evaluation: registry.seconds(
-                Named {
-                    name: "scheduler_preemption_evaluation_duration_seconds",
-                    help: "Latency of choosing preemption victims, in seconds.",
-                    labels: &["preemptor", "result"],
-                },
-                &milliseconds,
-            ),
             execution: registry.seconds(
                 Named {
                     name: "scheduler_preemption_execution_duration_seconds",
-                    help: "Latency until the victims of a preemption are evicted, in seconds.",
+                    help: "Latency of evicting one preemption victim, in seconds.",
                     labels: &["preemptor", "result"],
                 },
                 &milliseconds,
@@ -78,14 +69,12 @@ impl Preemption {
         }
     }
 
-    /// It was tried to find pods that make way for a pod.
-    pub fn attempt(&self) {
-        self.attempts.one();
-    }
-
-    /// It was tried to find pods that make way for a group.
-    pub fn group_attempt(&self, status: Status) {
-        self.group_attempts.with(&[status.text()]).one();
+    /// It was tried to find pods that make way for a pod or a group.
+    pub fn attempt(&self, preemptor: Preemptor, status: Status) {
+        match preemptor {
+            Preemptor::Pod => self.attempts.one(),
+            Preemptor::PodGroup => self.group_attempts.with(&[status.text()]).one(),
+        }
     }
 
     /// So many pods make way, in so many units, against so many disruption budgets.
@@ -100,12 +89,7 @@ impl Preemption {
         }
     }
 
-    /// It was found out who makes way, or that nobody can.
-    pub fn evaluated(&self, preemptor: Preemptor, status: Status, took: Duration) {
-        self.evaluation.with(&[preemptor.text(), status.text()]).took(took);
-    }
-
-    /// Those who make way were asked to go, or asking them failed.
+    /// A pod that makes way was asked to go, or asking it failed.
     pub fn executed(&self, preemptor: Preemptor, success: bool, took: Duration) {
         let result = if success { "success" } else { "error" };
         self.execution.with(&[preemptor.text(), result]).took(took);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::family::{Family, Named, Registry, growing};
-use super::labels::{Entity, Hint, Label, Queue};
+use super::labels::{Entity, Label, Queue};
 use super::series::{Counter, Gauge, Histogram};
 
 /// Pods and groups that wait.
@@ -13,9 +13,6 @@ pub struct Queues {
     incoming: Family<Counter>,
     incoming_entities: Family<Counter>,
     handling: Family<Histogram>,
-    in_flight: Family<Gauge>,
-    hints: Family<Histogram>,
-    narrowed: Family<Counter>,
 }
 
 /// How many pods wait where.
@@ -66,7 +63,7 @@ impl Queues {
             }),
             incoming: registry.counter(Named {
                 name: "scheduler_queue_incoming_pods_total",
-                help: "Number of pods added to a scheduling queue, by event.",
+                help: "Number of pods added to a scheduling queue, by event; a pod group counts once.",
                 labels: &["queue", "event"],
             }),
             incoming_entities: registry.counter(Named {
@@ -82,24 +79,6 @@ impl Queues {
                 },
                 &tenths,
             ),
-            in_flight: registry.gauge(Named {
-                name: "scheduler_inflight_events",
-                help: "Number of events kept for pods with an attempt in progress.",
-                labels: &["event"],
-            }),
-            hints: registry.seconds(
-                Named {
-                    name: "scheduler_queueing_hint_execution_duration_seconds",
-                    help: "Latency of queueing hints, in seconds.",
-                    labels: &["plugin", "event", "hint"],
-                },
-                &growing(0.000_01, 1.5, 20),
-            ),
-            narrowed: registry.counter(Named {
-                name: "scheduler_pre_queueing_hint_evaluations_total",
-                help: "Number of events matched with some pending pods only (narrowed), or with all of them (all_pods).",
-                labels: &["plugin", "result"],
-            }),
         }
     }
 
@@ -116,33 +95,15 @@ impl Queues {
         gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
-    /// A pod came to a queue because of an event such as `UnscheduledPodAdd` or `ScheduleAttemptFailure`.
-    pub fn queued(&self, queue: Queue, event: &str) {
-        self.incoming.with(&[queue.text(), event]).one();
+    /// So many pods of no group, or groups, came to a queue because of an event such as `UnscheduledPodAdd` or
+    /// `ScheduleAttemptFailure`.
+    pub fn queued(&self, queue: Queue, event: &str, entity: Entity, count: u64) {
+        self.incoming.with(&[queue.text(), event]).add(count);
+        self.incoming_entities.with(&[queue.text(), event, entity.text()]).add(count);
     }
 
-    /// The same for a pod of no group, or a group.
-    pub fn queued_entity(&self, queue: Queue, event: &str, entity: Entity) {
-        self.incoming_entities.with(&[queue.text(), event, entity.text()]).one();
-    }
-
-    /// A change such as `NodeAdd` was taken in.
+    /// A change such as `NodeUpdate` was taken in.
     pub fn handled(&self, event: &str, took: Duration) {
         self.handling.with(&[event]).took(took);
-    }
-
-    /// So many more changes are kept for attempts under way, or fewer.
-    pub fn in_flight(&self, event: &str, change: i64) {
-        self.in_flight.with(&[event]).add(change);
-    }
-
-    /// It was told whether a change helps a pod that waits.
-    pub fn hint(&self, plugin: &str, event: &str, hint: Hint, took: Duration) {
-        self.hints.with(&[plugin, event, hint.text()]).took(took);
-    }
-
-    /// It was told whether a change concerns some of the waiting pods only.
-    pub fn narrowed(&self, plugin: &str, some_only: bool) {
-        self.narrowed.with(&[plugin, if some_only { "narrowed" } else { "all_pods" }]).one();
     }
 }

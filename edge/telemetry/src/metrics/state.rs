@@ -38,7 +38,7 @@ impl State {
             assumed: size.with(&["assumed_pods"]),
             tasks: registry.gauge(Named {
                 name: "scheduler_goroutines",
-                help: "Number of running tasks, by work; named as in Kubernetes.",
+                help: "Number of tasks in progress, by operation: binding or consideration; the name is that of Kubernetes.",
                 labels: &["operation"],
             }),
             leader: registry.gauge(Named {
@@ -69,12 +69,9 @@ impl State {
         }
     }
 
-    /// A task such as `binding` runs until what is returned is dropped.
-    #[must_use]
-    pub fn running(&self, operation: &str) -> Running {
-        let gauge = self.tasks.with(&[operation]);
-        gauge.add(1);
-        Running(gauge)
+    /// So many tasks of a kind such as `binding` are under way.
+    pub fn running(&self, operation: &str, count: usize) {
+        self.tasks.with(&[operation]).set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
     /// This replica leads, or stands by, for the lease of this name.
@@ -90,14 +87,5 @@ impl State {
     /// A feature is on or off; the stage is `ALPHA`, `BETA`, `DEPRECATED`, or empty once it is generally available.
     pub fn feature(&self, name: &str, stage: &str, enabled: bool) {
         self.features.with(&[name, stage]).set(i64::from(enabled));
-    }
-}
-
-/// A task that is under way, until it is dropped.
-pub struct Running(Gauge);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.0.add(-1);
     }
 }

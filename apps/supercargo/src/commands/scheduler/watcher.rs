@@ -11,12 +11,12 @@ use model::group::Grouping;
 use model::pod::{Pod, PodId};
 use parking_lot::Mutex;
 use runtime::{AttemptResult, Comparison, Listener, Notice, State};
-use scheduler::news::{Await, GangNews, GangOutcome};
-use scheduler::queue::{Cause, Counts, Station};
-use scheduler::write::Write;
+use scheduler::news::{Await, GangNews, GangOutcome, PreemptionNews, PreemptionOutcome};
+use scheduler::queue::{Cause, Counts, Entity, Station};
+use scheduler::write::{Preemptor as WritePreemptor, Write};
 use telemetry::metrics::{
-    BindingOutcome, CacheSize, GangResult, Metrics, Pending, Point, Preemptor, Profile, Queue, Status,
-    Verdict,
+    BindingOutcome, CacheSize, Entity as EntityLabel, GangResult, Metrics, Pending, Point, Preemptor,
+    Profile, Queue, Status, Verdict,
 };
 use telemetry::surface::{Check, Checks, Flag, Pulse};
 use tracing::{debug, error, info, warn};
@@ -139,7 +139,7 @@ impl Watcher {
             let outcome = if done { BindingOutcome::Success } else { BindingOutcome::Error };
             self.metrics.devices.prepared(outcome, false, took);
         }
-        self.metrics.plugin(profile, plugin, point).ran(status, took);
+        self.metrics.plugin(plugin, point).ran(status, took);
         self.with_profile(profile, |profile| profile.point(point, status, took));
     }
 
@@ -156,15 +156,10 @@ impl Watcher {
         self.metrics.devices.prepared(outcome, true, waited);
     }
 
-    fn queued(&self, station: Station, cause: Cause, count: u64) {
-        let queue = match station {
-            Station::Ready => Queue::Active,
-            Station::BackingOff => Queue::Backoff,
-            Station::Asleep => Queue::Unschedulable,
-            Station::Gated => Queue::Gated,
-        };
-        for _ in 0..count {
-            self.metrics.queue.queued(queue, event(cause));
+    /// How many pods of no group, and how many groups, are in each queue.
+    fn entities(&self, counts: &BTreeMap<(Station, Entity), usize>) {
+        for ((station, entity), count) in counts {
+            self.metrics.queue.entities(queue(*station), labelled(*entity), *count);
         }
     }
 
@@ -195,9 +190,40 @@ impl Watcher {
         }
     }
 
+    fn preemptions(&self, news: &PreemptionNews, count: u64) {
+        let (preemption, amount) = (&self.metrics.preemption, |many| u64::try_from(many).unwrap_or(u64::MAX));
+        let preemptor = match news.by {
+            Entity::Pod => Preemptor::Pod,
+            Entity::Group => Preemptor::PodGroup,
+        };
+        for _ in 0..count {
+            match news.outcome {
+                PreemptionOutcome::Found { pods, units, violations } => {
+                    preemption.attempt(preemptor, Status::Success);
+                    preemption.victims(preemptor, amount(pods), amount(units), amount(violations));
+                }
+                PreemptionOutcome::None => preemption.attempt(preemptor, Status::Unschedulable),
+            }
+        }
+    }
+
+    /// A write was answered.
+    fn settled(&self, write: &Write, profile: Option<&str>, done: bool, took: Duration) {
+        self.metrics.writes.settled(write.name(), done, took);
+        if let Some(profile) = profile {
+            self.executed(profile, write, done, took);
+        }
+        if let Write::Evict { by, .. } = write {
+            let preemptor = match by {
+                WritePreemptor::Pod => Preemptor::Pod,
+                WritePreemptor::Group => Preemptor::PodGroup,
+                WritePreemptor::OwnGang => return,
+            };
+            self.metrics.preemption.executed(preemptor, done, took);
+        }
+    }
+
     fn preempted(&self, pod: &Pod, by: &Pod, group: Option<&Grouping>, node: &str) {
-        let preemptor = if group.is_some() { Preemptor::PodGroup } else { Preemptor::Pod };
-        self.metrics.preemption.victims(preemptor, 1, 1, 0);
         let by = group.map_or_else(|| named(&by.id), |group| group.id().to_string());
         let pod = named(&pod.id);
         info!(pod, by, node, "preempted by a pod with higher priority");
@@ -269,12 +295,20 @@ impl Listener for Watcher {
             Notice::ElectionTrouble { why } => debug!(error = why, "leader election failed; retrying"),
             Notice::Attempt { profile, result, took } => self.attempt(profile, *result, *took),
             Notice::Gang { news, took } => self.gang(news, *took),
-            Notice::Bound { pod, node, attempts, waited } => {
-                self.metrics.attempts.bound(*attempts, *waited);
+            Notice::Bound { pod, node, tries, waited } => {
+                self.metrics.attempts.bound(tries.attempts, *waited);
+                if tries.after_flush {
+                    self.metrics.attempts.bound_after_flush();
+                }
                 let pod = named(&pod.id);
                 debug!(pod, node, "bound");
             }
-            Notice::Queued { station, cause, count } => self.queued(*station, *cause, *count),
+            Notice::TakenIn { event, took } => self.metrics.queue.handled(event, *took),
+            Notice::Entities { counts } => self.entities(counts),
+            Notice::Preemptions { news, count } => self.preemptions(news, *count),
+            Notice::Queued { station, cause, entity, count } => {
+                self.metrics.queue.queued(queue(*station), event(*cause), labelled(*entity), *count);
+            }
             Notice::WaitsNoMore { uid } => self.refused(uid, None),
             Notice::Refused { pod, message, filters, reasons } => {
                 let (profile, filters, reasons) = (pod.scheduler.clone(), *filters, reasons.to_vec());
@@ -310,12 +344,7 @@ impl Listener for Watcher {
                 warn!(write = %write, error = why, "write failed; the pod is retried");
             }
             Notice::Submitted { write } => self.metrics.writes.submitted(write.name()),
-            Notice::Settled { write, profile, done, took } => {
-                self.metrics.writes.settled(write.name(), *done, *took);
-                if let Some(profile) = profile {
-                    self.executed(profile, write, *done, *took);
-                }
-            }
+            Notice::Settled { write, profile, done, took } => self.settled(write, *profile, *done, *took),
             Notice::RecordingEnded { why } => self.recording_ended(why),
             Notice::EventsDropped { count } => {
                 warn!(count, "too many events; some were dropped")
@@ -324,14 +353,34 @@ impl Listener for Watcher {
             Notice::Waiting { counts, .. } => self.waiting(counts),
             Notice::Held { nodes, pods, placing } => {
                 self.metrics.state.cache(CacheSize { nodes: *nodes, pods: *pods, assumed_pods: *placing });
+                self.metrics.state.running("binding", *placing);
             }
-            Notice::Considering { count } => self.metrics.considerations.under_way(*count),
+            Notice::Considering { count } => {
+                self.metrics.considerations.under_way(*count);
+                self.metrics.state.running("consideration", *count);
+            }
             Notice::Considered { took } => self.metrics.considerations.decided(*took),
             Notice::ConsiderationFailed { why } => {
                 error!(error = why, "scheduling attempt failed; retrying")
             }
             Notice::LostLeadership { why } => error!(error = why, "lost leadership"),
         }
+    }
+}
+
+fn queue(station: Station) -> Queue {
+    match station {
+        Station::Ready => Queue::Active,
+        Station::BackingOff => Queue::Backoff,
+        Station::Asleep => Queue::Unschedulable,
+        Station::Gated => Queue::Gated,
+    }
+}
+
+fn labelled(entity: Entity) -> EntityLabel {
+    match entity {
+        Entity::Pod => EntityLabel::Pod,
+        Entity::Group => EntityLabel::PodGroup,
     }
 }
 
@@ -388,3 +437,6 @@ fn compared(pod: &PodId, node: &str, comparison: &Comparison) {
         Comparison::Unseen => debug!(pod, node, "bound before we evaluated it"),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,13 +16,7 @@ use model::timestamp::Timestamp;
 use crate::engine::Engine;
 use crate::life_cycles::binding::Binding;
 use crate::life_cycles::flight::{Event, Flight};
-
-/// How the flight of a member was when it left.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Departed {
-    pub attempts: u32,
-    pub since: Option<Timestamp>,
-}
+use crate::queue::Tries;
 
 impl Engine {
     /// A member has all that it needs: if it is the last one, all of them are bound.
@@ -50,11 +44,11 @@ impl Engine {
         self.gangs.flights.of(uid).is_some_and(|flight| !flight.is_cleared())
     }
 
-    /// A member is not on its way any more. What is told is how its flight was when it left.
-    pub(crate) fn leave_flight(&mut self, uid: &PodUid) -> Option<Departed> {
+    /// A member is not on its way any more. What is told is how often its gang had been looked at.
+    pub(crate) fn leave_flight(&mut self, uid: &PodUid) -> Option<Tries> {
         let root = self.gangs.flights.root_of(uid)?.clone();
         let flight = self.gangs.flights.get(&root)?;
-        let before = Departed { attempts: flight.attempts, since: flight.since };
+        let before = flight.tries;
         if let Some(over) = self.gangs.flights.step(&root, Event::Left(uid.clone())) {
             self.end_landing(&root, &over);
         }

@@ -89,8 +89,7 @@ impl Engine {
     fn take_off_tree(&mut self, now: Timestamp, key: &Key, root: &GroupId, seats: Seated, pods: &[Arc<Pod>]) {
         let members = seats.iter().map(|(pod, _)| pod.uid.clone()).collect();
         let youngest = seats.iter().filter_map(|(pod, _)| pod.created).max();
-        let (attempts, since) = (self.queue.attempts(key), self.queue.began(key));
-        let flight = Flight::new(members, seats.len(), youngest).after(attempts, since);
+        let flight = Flight::new(members, seats.len(), youngest).after(self.queue.tries(key));
         self.gangs.flights.begin(&Root::Composite(root.clone()), flight);
         let mut by_group: BTreeMap<GroupId, Seated> = BTreeMap::new();
         for (pod, choice) in seats {

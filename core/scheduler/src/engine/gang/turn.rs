@@ -130,8 +130,7 @@ impl Engine {
         let at_least = (group.at_least as usize).saturating_sub(already);
         let members = seated.iter().map(|(pod, _)| pod.uid.clone()).collect();
         let youngest = seated.iter().filter_map(|(pod, _)| pod.created).max();
-        let (attempts, since) = (self.queue.attempts(key), self.queue.began(key));
-        let flight = Flight::new(members, at_least, youngest).after(attempts, since);
+        let flight = Flight::new(members, at_least, youngest).after(self.queue.tries(key));
         self.gangs.flights.begin(&Root::Group(group.id.clone()), flight);
         for (pod, choice) in seated {
             self.place(now, &pod, choice);

@@ -21,6 +21,8 @@ use model::timestamp::Timestamp;
 
 use crate::engine::Engine;
 use crate::engine::preempt::Displacer;
+use crate::news::PreemptionOutcome;
+use crate::queue::Entity;
 use crate::write::Write;
 
 /// What a gang waits for once others go for it.
@@ -135,6 +137,19 @@ impl Engine {
         };
         let root = party.root();
         let mut is_free_already = false;
+        match &way {
+            Way::Never => {}
+            Way::NotEligible | Way::Hopeless(_) | Way::Coming(_) => {
+                self.note_preemption(Entity::Group, PreemptionOutcome::None);
+            }
+            Way::Found(GangCandidate { victims, .. }) => {
+                let pods: Vec<&Pod> = pods_of(victims).map(|pod| &**pod).collect();
+                let violating = self.facts.budgets.violations(pods.iter().copied());
+                let violations = violating.into_iter().filter(|it| *it).count();
+                let found = PreemptionOutcome::Found { pods: pods.len(), units: victims.len(), violations };
+                self.note_preemption(Entity::Group, found);
+            }
+        }
         match way {
             Way::Never | Way::Hopeless(_) => self.give_up_room(now, &root, aside),
             Way::NotEligible => aside.into_iter().for_each(|nomination| self.nominate(nomination)),

@@ -21,8 +21,9 @@ use model::timestamp::Timestamp;
 
 use crate::engine::turn::Refused;
 use crate::engine::{Announcement, Engine};
+use crate::news::{PreemptionNews, PreemptionOutcome};
 use crate::outbox::Owner;
-use crate::queue::Failure;
+use crate::queue::{Entity, Failure};
 use crate::write::{Preemptor, Write, WriteOutcome};
 
 /// For what pods are preempted.
@@ -74,6 +75,16 @@ impl Engine {
             // No pod goes before it is known that drivers give the pod what it lacks besides.
             return self.negotiate(now, pod, &openings);
         }
+        match &attempt {
+            Attempt::Never => {}
+            Attempt::NotEligible(_) | Attempt::Going(_) | Attempt::Hopeless(_) => {
+                self.note_preemption(Entity::Pod, PreemptionOutcome::None);
+            }
+            Attempt::Found(Candidate { victims, units, violations, .. }) => {
+                let (pods, units, violations) = (victims.len(), *units, *violations);
+                self.note_preemption(Entity::Pod, PreemptionOutcome::Found { pods, units, violations });
+            }
+        }
         match attempt {
             Attempt::Never => {
                 let freed = self.withdraw(pod);
@@ -112,6 +123,11 @@ impl Engine {
         if is_free_already {
             self.wake_nominee(&pod.uid, now);
         }
+    }
+
+    /// Counts that it was looked for pods to preempt.
+    pub(crate) fn note_preemption(&mut self, by: Entity, outcome: PreemptionOutcome) {
+        *self.preemptions.entry(PreemptionNews { by, outcome }).or_default() += 1;
     }
 
     /// Evicts the victims, and keeps the room that they leave for the pod.
