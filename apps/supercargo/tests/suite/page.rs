@@ -183,8 +183,11 @@ fn plans(tab: &Tab) {
 /// Keys alone lead through the views, over the map and to a node, and the focus is always seen.
 fn walks_by_keyboard(tab: &Tab) {
     show(tab, "#/cluster", "document.querySelector('.map canvas')?.width > 300");
-    tab.eval("document.activeElement.blur(); window.getSelection().removeAllRanges(); document.body.focus()")
-        .expect("it begins anew");
+    tab.eval("window.isOld = true").expect("it is marked");
+    tab.call("Page.reload", &json!({})).expect("it begins anew");
+    let is_new =
+        "!window.isOld && window.supercargo?.loaded && document.querySelector('.map canvas')?.width > 300";
+    tab.wait_for(is_new, PATIENCE).expect("it is there again");
     let mut seen = Vec::new();
     for _ in 0..40 {
         tab.press("Tab").expect("a key");
