@@ -125,7 +125,7 @@ mod tests {
             ] },
         });
         let event = json!({ "reason": "FailedScheduling", "message": "no", "count": 3, "lastTimestamp": "2026-01-02T03:04:06Z" });
-        let decision = json!({ "time": "2026-01-02T03:04:06.500000Z", "decision": "Scheduled", "node": "n" });
+        let decision = json!({ "time": "2026-01-02T03:04:07.500000Z", "decision": "Scheduled", "node": "n" });
         let told = timeline(Some(&pod), &[event], &[decision]);
         let what: Vec<&str> = told.iter().filter_map(|entry| entry["what"].as_str()).collect();
         assert_eq!(what, ["Created", "FailedScheduling (3 times)", "Scheduled", "PodScheduled = True"]);
