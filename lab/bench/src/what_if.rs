@@ -14,7 +14,7 @@ use model::claim::{Amount, Wish};
 use model::device::DeviceId;
 use model::identity::NodeName;
 use model::node::NodeSelector;
-use model::pod::Pod;
+use model::pod::{ClaimSource, Pod};
 use plan::{Alteration, Goal, PlanQuestion, WORK_MAX, capacity, defragment, plan};
 use scheduler::engine::Input;
 
@@ -192,7 +192,7 @@ fn with_waiting(snapshot: &Snapshot) -> (Snapshot, usize) {
     (engine.snapshot(), number)
 }
 
-/// A pod and its claim of so many devices.
+/// A pod and the claim of so many devices that was made for it.
 fn arrival(number: usize, devices: i64) -> [Change; 2] {
     let mut state = claim(number);
     let mut wanted = state.wish.as_ref().clone();
@@ -202,7 +202,12 @@ fn arrival(number: usize, devices: i64) -> [Change; 2] {
         }
     }
     state.wish = Arc::new(wanted);
-    [Change::ClaimApplied(Box::new(state)), Change::PodApplied(Arc::new(pod(number)))]
+    let mut pod = pod(number);
+    state.owner = Some((&pod.uid).into());
+    for claim in &mut pod.claims {
+        claim.source = ClaimSource::Generated(state.wish.id.name.clone());
+    }
+    [Change::ClaimApplied(Box::new(state)), Change::PodApplied(Arc::new(pod))]
 }
 
 fn question(snapshot: &Snapshot, pods: usize, devices: i64) -> PlanQuestion {
