@@ -194,13 +194,19 @@ impl Rounds {
         self.0.get(key).map_or(0, |round| round.failed)
     }
 
+    /// How often something else than what is best was tried before in rounds about a gang, if that is done in the round that is under way. What is
+    /// best is tried at first, and after every third round: others may have been in the way.
+    pub fn draws(&self, key: &Key) -> Option<u32> {
+        let failed = Some(self.failed(key)).filter(|failed| failed % 3 > 0)?;
+        Some(failed - failed / 3 - 1)
+    }
+
     /// Members of a gang in the order in which drivers are asked for them in the round that is under way, if only some are to be
     /// asked at first. After a round that failed no more are asked for than the gang needs, others each time: what drivers give to a
     /// member that the gang can do without may be what the others lack. At times all are asked for again, as others may have been
     /// in the way.
     pub fn first_asked(&self, key: &Key, members: &[PodUid]) -> Option<Vec<PodUid>> {
-        let failed = Some(self.failed(key)).filter(|failed| failed % 3 > 0)?;
-        let times = (failed - failed / 3 - 1) as usize;
+        let times = self.draws(key)? as usize;
         let mut ordered = members.to_vec();
         let cycle = (times / members.len().max(1)).to_string();
         ordered.sort_by_cached_key(|uid| mix(&[&**uid, &*cycle]));

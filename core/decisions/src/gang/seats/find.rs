@@ -138,11 +138,12 @@ impl Cycle<'_> {
         let settled = apart.staying(|member| self.selected_for(&member.pod).cloned());
         let pods: Vec<&Arc<Pod>> = apart.members().map(|member| &member.pod).collect();
         let domains: Vec<Domain> = self.in_turn(&pods, domains).into_iter().cloned().collect();
+        let lots = self.lots(&pods, domains.len());
         let fewer = self.needed_in_turn(apart, gang.at_least);
         let steps = (steps / (4 * domains.len().max(1) as u64)).max(STEPS_MIN);
         let mut nearest: Option<Miss> = None;
         for domain in &domains {
-            let lot = |member: &Member| self.by_lot(&member.pod, &member.claims, domain);
+            let lot = |member: &Member| self.by_lot(lots.as_ref()?, member, domain);
             let drawn = |cast: &Cast| {
                 let stays = |member: &Member| self.selected_for(&member.pod).cloned().or_else(|| lot(member));
                 cast.members().any(|member| lot(member).is_some()).then(|| cast.staying(stays))

@@ -16,7 +16,9 @@ use crate::gang::members::member::Member;
 use crate::gang::seats::sought::Sought;
 use crate::values::choice::Choice;
 use crate::values::lot::mix;
-use crate::values::pod_claims::PodClaims;
+
+/// Beyond so many ways to put members on nodes it is left to chance which one is tried.
+const WAYS_MAX: usize = 64;
 
 impl Cycle<'_> {
     /// The node that is chosen for a pod.
@@ -37,35 +39,51 @@ impl Cycle<'_> {
             let mut nodes = domain.nodes.iter().map(|at| &node_of(self.facts.nodes.get(*at)).name);
             nodes.any(|name| selected.contains(name))
         };
-        let failed = self.failed_rounds(pods).to_string();
-        let states = pods.iter().flat_map(|pod| pod.claim_ids()).filter_map(|id| self.facts.claims.get(&id));
-        let versions: Vec<&str> = states.map(|state| &*state.version).chain([&*failed]).collect();
-        ordered.sort_by_cached_key(|domain| {
-            let lot = mix(&[&[lot_name(domain)], versions.as_slice()].concat());
-            (domain.rank, !is_chosen(domain), lot)
-        });
+        let Some(draws) = self.draws(pods) else {
+            let states =
+                pods.iter().flat_map(|pod| pod.claim_ids()).filter_map(|id| self.facts.claims.get(&id));
+            let versions: Vec<&str> = states.map(|state| &*state.version).collect();
+            ordered.sort_by_cached_key(|domain| {
+                let lot = mix(&[&[lot_name(domain)], versions.as_slice()].concat());
+                (domain.rank, !is_chosen(domain), lot)
+            });
+            return ordered;
+        };
+        // Each of them comes first in its turn.
+        ordered.sort_by_cached_key(|domain| mix(&[lot_name(domain)]));
+        ordered.rotate_left(draws as usize % domains.len().max(1));
+        ordered.sort_by_key(|domain| (domain.rank, !is_chosen(domain)));
         ordered
     }
 
-    /// How many rounds of negotiation about these members failed in a row.
-    fn failed_rounds(&self, pods: &[&Arc<Pod>]) -> u32 {
-        pods.first().map_or(0, |pod| self.plans.rounds.failed(&self.facts.groups.key_of(pod)))
+    /// How often something else than what is best was tried for these members, if that is done in this round.
+    fn draws(&self, pods: &[&Arc<Pod>]) -> Option<u32> {
+        self.plans.rounds.draws(&self.facts.groups.key_of(pods.first()?))
     }
 
-    /// The node of a domain that a member is to have in this round, by lot among those that it could have, if other rounds failed.
+    /// What decides in this round on which node of a domain each of these members is to be, if that is drawn.
+    pub(crate) fn lots(&self, pods: &[&Arc<Pod>], domains: usize) -> Option<Lots> {
+        let turn = self.draws(pods)? as usize / domains.max(1);
+        let mut uids: Vec<&PodUid> = pods.iter().map(|pod| &pod.uid).collect();
+        uids.sort_unstable();
+        let places = uids.into_iter().enumerate().map(|(place, uid)| (uid.clone(), place)).collect();
+        Some(Lots { turn, places })
+    }
+
+    /// The node of a domain that a member is to have in this round among those that it could have, if other rounds failed.
     /// What search prefers is the same every time, and may be what members cannot have together though each of them could.
-    pub(crate) fn by_lot(&self, pod: &Arc<Pod>, claims: &PodClaims, domain: &Domain) -> Option<NodeName> {
-        // At times what is best is tried again: others may have been in the way.
-        let failed =
-            Some(self.failed_rounds(&[pod])).filter(|failed| failed % 3 > 0 && !claims.pending.is_empty())?;
+    pub(crate) fn by_lot(&self, lots: &Lots, member: &Member, domain: &Domain) -> Option<NodeName> {
+        let Member { pod, claims, .. } = member;
+        if claims.pending.is_empty() {
+            return None;
+        }
         let nodes = domain.nodes.iter().map(|at| &**node_of(self.facts.nodes.get(*at)));
         let will_do = |node: &&Node| {
             claims.settled.iter().all(|state| state.is_usable_on(node))
                 && claims.pending.iter().all(|pending| pending.refuses(node).is_none())
         };
         let nodes: Vec<&Node> = nodes.filter(will_do).collect();
-        let lot = mix(&[&*pod.uid, lot_name(domain), &failed.to_string()]);
-        let node = nodes.get((lot % nodes.len().max(1) as u64) as usize)?;
+        let node = nodes.get(lots.drawn(&pod.uid, lot_name(domain), nodes.len())?)?;
         Some(node.name.clone())
     }
 
@@ -90,7 +108,8 @@ impl Cycle<'_> {
     ) -> Option<Sought> {
         let pods: Vec<&Arc<Pod>> = sought.cast.members().map(|member| &member.pod).collect();
         let domain = self.in_turn(&pods, &sought.domains).into_iter().next()?;
-        let lot = |member: &Member| self.by_lot(&member.pod, &member.claims, domain);
+        let lots = self.lots(&pods, sought.domains.len())?;
+        let lot = |member: &Member| self.by_lot(&lots, member, domain);
         sought.cast.members().find_map(lot)?;
         let drawn = |member: &Member| self.selected_for(&member.pod).cloned().or_else(|| lot(member));
         let is_other = found.is_none_or(|(found, seated)| {
@@ -107,6 +126,31 @@ impl Cycle<'_> {
             domains: vec![domain.clone()],
             ..sought.clone()
         })
+    }
+}
+
+/// What decides in a round on which nodes members are to be.
+#[derive(Debug)]
+pub(crate) struct Lots {
+    /// How often lots were drawn before for the same domain.
+    turn: usize,
+    /// The members in an order that is the same every time.
+    places: BTreeMap<PodUid, usize>,
+}
+
+impl Lots {
+    /// Which of so many nodes a member is to have. If members have few nodes together, each way to put them there comes once before any comes
+    /// twice, and otherwise it is left to chance.
+    fn drawn(&self, member: &PodUid, domain: &str, nodes: usize) -> Option<usize> {
+        let place = *self.places.get(member)?;
+        let ways = u32::try_from(self.places.len()).ok().and_then(|members| nodes.checked_pow(members));
+        let first = mix(&[&**member, domain]) as usize;
+        let drawn = if ways.is_some_and(|ways| ways <= WAYS_MAX) {
+            first.wrapping_add(self.turn / nodes.pow(place as u32).max(1))
+        } else {
+            mix(&[&**member, domain, &self.turn.to_string()]) as usize
+        };
+        drawn.checked_rem(nodes)
     }
 }
 
