@@ -98,8 +98,6 @@ pub struct Engine {
     pub(crate) negotiations: Negotiations,
     /// What is to be done, and what waits for which answer.
     pub(crate) outbox: Outbox,
-    /// What came of looking for pods to preempt, since that was asked last.
-    pub(crate) preemptions: BTreeMap<PreemptionNews, u64>,
     /// The time of what is being handled.
     pub(crate) now: Timestamp,
 }
@@ -119,7 +117,6 @@ impl Engine {
             gangs: Gangs::default(),
             negotiations: Negotiations::default(),
             outbox: Outbox::default(),
-            preemptions: BTreeMap::new(),
             now: Timestamp::from_micros(0),
         }
     }
@@ -254,7 +251,7 @@ impl Engine {
 
     /// How often it was looked for pods to preempt and what came of it, since this was asked the last time.
     pub fn take_preemptions(&mut self) -> BTreeMap<PreemptionNews, u64> {
-        std::mem::take(&mut self.preemptions)
+        std::mem::take(&mut self.outbox.preemptions)
     }
 
     /// Whether a turn would look at a pod, or a pod on its way has waited long enough.

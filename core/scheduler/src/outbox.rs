@@ -23,7 +23,7 @@ use rustc_hash::FxHashMap;
 use decisions::considering::Consideration;
 
 use crate::considerations::{ConsiderationId, Considerations};
-use crate::news::Announcement;
+use crate::news::{Announcement, PreemptionNews};
 use crate::write::{Consumer, Write, WriteId};
 
 /// What is to be done.
@@ -84,6 +84,8 @@ pub(crate) struct Outbox {
     replacing: FxHashMap<WriteId, Replaced>,
     /// The newest that waits for the answer.
     newest: FxHashMap<Replaced, Option<(WriteId, Write)>>,
+    /// What came of looking for pods to preempt, since that was asked last.
+    pub preemptions: BTreeMap<PreemptionNews, u64>,
 }
 
 /// What a write replaces, of which so the last counts: by the uid of the pod.

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::Refused;
 
-pub(crate) type Answer = Response<UnsyncBoxBody<Bytes, Infallible>>;
+pub(crate) type PageResponse = Response<UnsyncBoxBody<Bytes, Infallible>>;
 
 pub(crate) const JSON: &str = "application/json";
 pub(crate) const HTML: &str = "text/html; charset=utf-8";
@@ -24,7 +24,7 @@ pub(crate) const POLICY: &str = "default-src 'none'; script-src 'self'; style-sr
      base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'";
 
 /// An answer with a body.
-pub(crate) fn answer(status: StatusCode, media_type: &'static str, body: impl Into<Bytes>) -> Answer {
+pub(crate) fn answer(status: StatusCode, media_type: &'static str, body: impl Into<Bytes>) -> PageResponse {
     streamed(status, media_type, Full::new(body.into()).boxed_unsync())
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn streamed(
     status: StatusCode,
     media_type: &'static str,
     body: UnsyncBoxBody<Bytes, Infallible>,
-) -> Answer {
+) -> PageResponse {
     let mut answer = Response::new(body);
     *answer.status_mut() = status;
     let headers = answer.headers_mut();
@@ -53,23 +53,23 @@ pub(crate) fn streamed(
 }
 
 /// A document.
-pub(crate) fn document(value: &Value) -> Answer {
+pub(crate) fn document(value: &Value) -> PageResponse {
     answer(StatusCode::OK, JSON, value.to_string())
 }
 
 /// Why there is no document.
-pub(crate) fn refused(status: StatusCode, refused: &Refused) -> Answer {
+pub(crate) fn refused(status: StatusCode, refused: &Refused) -> PageResponse {
     let body = json!({ "message": refused.message, "hint": refused.hint });
     answer(status, JSON, body.to_string())
 }
 
 /// The same in few words.
-pub(crate) fn wrong(status: StatusCode, message: &str, hint: &str) -> Answer {
+pub(crate) fn wrong(status: StatusCode, message: &str, hint: &str) -> PageResponse {
     refused(status, &Refused { message: message.to_owned(), hint: hint.to_owned() })
 }
 
 /// Sends the browser to the page, with a session.
-pub(crate) fn signed_in(cookie: &str) -> Answer {
+pub(crate) fn signed_in(cookie: &str) -> PageResponse {
     let mut answer = answer(StatusCode::SEE_OTHER, "text/plain; charset=utf-8", "");
     let headers = answer.headers_mut();
     headers.insert(LOCATION, HeaderValue::from_static("/"));

@@ -2,7 +2,7 @@
 
 use hyper::StatusCode;
 
-use crate::answer::{Answer, HTML, answer};
+use crate::answer::{HTML, PageResponse, answer};
 
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 const STYLE: &str = "text/css; charset=utf-8";
@@ -43,7 +43,7 @@ pub(crate) const ASSETS: [Asset; 17] = [
 pub(crate) const SIGN_IN: &str = include_str!("../assets/sign-in.html");
 
 /// The file of a path.
-pub(crate) fn asset(path: &str) -> Option<Answer> {
+pub(crate) fn asset(path: &str) -> Option<PageResponse> {
     let asset = ASSETS.iter().find(|asset| asset.path == path)?;
     Some(answer(StatusCode::OK, asset.media_type, asset.text))
 }

@@ -26,7 +26,7 @@ use views::observer::DECISIONS_MAX;
 use views::openapi::{self, BASE};
 
 use crate::access::{Access, Denied, is_from_here};
-use crate::answer::{Answer, HTML, JSON, answer, document, refused, signed_in, wrong};
+use crate::answer::{HTML, JSON, PageResponse, answer, document, refused, signed_in, wrong};
 use crate::assets::{SIGN_IN, asset};
 use crate::live::{Ended, Handle};
 use crate::object::{fabric, kind_of, object};
@@ -63,7 +63,7 @@ impl From<Ended> for Refused {
     }
 }
 
-type Answered = Result<Answer, Refused>;
+type Answered = Result<PageResponse, Refused>;
 
 impl Routes {
     pub(crate) fn new(options: Options, access: Arc<Access>) -> Routes {
@@ -95,7 +95,7 @@ impl Routes {
         self.live.end();
     }
 
-    pub(crate) async fn answer(&self, request: Request<Incoming>) -> Answer {
+    pub(crate) async fn answer(&self, request: Request<Incoming>) -> PageResponse {
         if !is_from_here(request.headers()) {
             return elsewhere();
         }
@@ -129,7 +129,7 @@ impl Routes {
     }
 
     /// A file of the page. The page itself needs a session, and gets one by the token of a link.
-    fn file(&self, path: &str, request: &Request<Incoming>) -> Answer {
+    fn file(&self, path: &str, request: &Request<Incoming>) -> PageResponse {
         if path == "/" {
             let query = request.uri().query().unwrap_or_default();
             let mut pairs = form_urlencoded::parse(query.as_bytes());
@@ -358,29 +358,29 @@ fn decoded(part: &str) -> String {
     pairs.next().map(|(name, _)| name.into_owned()).unwrap_or_default()
 }
 
-fn elsewhere() -> Answer {
+fn elsewhere() -> PageResponse {
     let hint = "use http://127.0.0.1 or http://localhost";
     wrong(StatusCode::FORBIDDEN, "the request names another host or comes from another site", hint)
 }
 
-fn signed_in_already() -> Answer {
+fn signed_in_already() -> PageResponse {
     let mut answer = answer(StatusCode::SEE_OTHER, "text/plain; charset=utf-8", "");
     answer.headers_mut().insert(hyper::header::LOCATION, HeaderValue::from_static("/"));
     answer
 }
 
-fn not_allowed(allowed: &'static str) -> Answer {
+fn not_allowed(allowed: &'static str) -> PageResponse {
     let mut answer =
         wrong(StatusCode::METHOD_NOT_ALLOWED, "the method is not allowed", "the page is read-only");
     answer.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
     answer
 }
 
-fn no_kind(kind: &str) -> Answer {
+fn no_kind(kind: &str) -> PageResponse {
     let hint = "use pod, claim, podgroup, compositepodgroup or workload";
     wrong(StatusCode::NOT_FOUND, &format!("{kind:?} is not a kind that the page shows"), hint)
 }
 
-fn busy() -> Answer {
+fn busy() -> PageResponse {
     wrong(StatusCode::SERVICE_UNAVAILABLE, "the server is busy with other requests", "try again in a minute")
 }

@@ -16,7 +16,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::timeout;
 
-use crate::answer::{Answer, streamed};
+use crate::answer::{PageResponse, streamed};
 
 /// A stream that has nothing to say says so, so that pages notice when the server is away.
 const BEAT: Duration = Duration::from_secs(5);
@@ -49,7 +49,7 @@ pub(crate) fn updates(
     updates: Receiver<Message>,
     stopped: watch::Receiver<bool>,
     place: OwnedSemaphorePermit,
-) -> Answer {
+) -> PageResponse {
     let stream = Stream { first: Some(first), updates: Some(updates), stopped, _place: Arc::new(place) };
     let frames = unfold(stream, |mut stream| async move {
         let bytes = stream.next().await?;

@@ -16,7 +16,7 @@ const CRATES: [&str; 3] = ["core/cluster/src/", "core/decisions/src/", "core/sch
 
 /// Life cycles whose enums are called something else.
 const OTHERS: [(&str, &str); 2] =
-    [("core/scheduler/src/queue.rs", "Place"), ("api/scheduling/src/protocol.rs", "State")];
+    [("core/scheduler/src/queue/waiting.rs", "Place"), ("api/scheduling/src/protocol.rs", "State")];
 
 /// The end of every life cycle needs no word.
 const END: &str = "Over";

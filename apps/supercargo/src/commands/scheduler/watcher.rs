@@ -12,7 +12,7 @@ use model::pod::{Pod, PodId};
 use parking_lot::Mutex;
 use runtime::{AttemptResult, Comparison, Listener, Notice, State};
 use scheduler::news::{Await, GangNews, GangOutcome, PreemptionNews, PreemptionOutcome};
-use scheduler::queue::{Cause, Counts, Entity, Station};
+use scheduler::queue::{Cause, Counts, Entity, Station, Tries};
 use scheduler::write::{Preemptor as WritePreemptor, Write};
 use telemetry::metrics::{
     BindingOutcome, CacheSize, Entity as EntityLabel, GangResult, Metrics, Pending, Point, Preemptor,
@@ -271,6 +271,20 @@ impl Watcher {
         debug!(pod, reasons = codes, message, "unschedulable");
     }
 
+    fn bound(&self, pod: &Pod, node: &str, tries: Tries, waited: Duration) {
+        self.metrics.attempts.bound(tries.attempts, waited);
+        if tries.after_flush {
+            self.metrics.attempts.bound_after_flush();
+        }
+        let pod = named(&pod.id);
+        debug!(pod, node, "bound");
+    }
+
+    fn held(&self, size: CacheSize) {
+        self.metrics.state.running("binding", size.assumed_pods);
+        self.metrics.state.cache(size);
+    }
+
     fn recording_ended(&self, why: &str) {
         self.metrics.state.records(false);
         error!(why, "the recording has stopped; scheduling continues");
@@ -295,14 +309,7 @@ impl Listener for Watcher {
             Notice::ElectionTrouble { why } => debug!(error = why, "leader election failed; retrying"),
             Notice::Attempt { profile, result, took } => self.attempt(profile, *result, *took),
             Notice::Gang { news, took } => self.gang(news, *took),
-            Notice::Bound { pod, node, tries, waited } => {
-                self.metrics.attempts.bound(tries.attempts, *waited);
-                if tries.after_flush {
-                    self.metrics.attempts.bound_after_flush();
-                }
-                let pod = named(&pod.id);
-                debug!(pod, node, "bound");
-            }
+            Notice::Bound { pod, node, tries, waited } => self.bound(pod, node, *tries, *waited),
             Notice::TakenIn { event, took } => self.metrics.queue.handled(event, *took),
             Notice::Entities { counts } => self.entities(counts),
             Notice::Preemptions { news, count } => self.preemptions(news, *count),
@@ -352,8 +359,7 @@ impl Listener for Watcher {
             Notice::Compared { pod, node, comparison } => compared(pod, node, comparison),
             Notice::Waiting { counts, .. } => self.waiting(counts),
             Notice::Held { nodes, pods, placing } => {
-                self.metrics.state.cache(CacheSize { nodes: *nodes, pods: *pods, assumed_pods: *placing });
-                self.metrics.state.running("binding", *placing);
+                self.held(CacheSize { nodes: *nodes, pods: *pods, assumed_pods: *placing });
             }
             Notice::Considering { count } => {
                 self.metrics.considerations.under_way(*count);

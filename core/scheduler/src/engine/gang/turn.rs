@@ -163,8 +163,11 @@ impl Engine {
         self.refuse_gang(now, key, left, &refusal);
         let may_displace =
             self.facts.nodes.priority_min().is_some_and(|lowest| lowest < importance(group, left));
-        if may_displace || self.has_shunned_together(&group.id) {
-            // It is their turn again: by themselves they may displace others, or have what failed for one of them.
+        let has_devices =
+            |pod: &Arc<Pod>| pod.claim_ids().any(|id| self.facts.claims.allocation(&id).is_some());
+        if may_displace || self.has_shunned_together(&group.id) || left.iter().any(has_devices) {
+            // It is their turn again: by themselves they may displace others, have what failed for one of them, or give back devices that
+            // keep them off nodes.
             self.queue.wake_one(key, Wakes::of(&Wake::ALL), now);
         }
     }

@@ -127,7 +127,7 @@ impl Engine {
 
     /// Counts that it was looked for pods to preempt.
     pub(crate) fn note_preemption(&mut self, by: Entity, outcome: PreemptionOutcome) {
-        *self.preemptions.entry(PreemptionNews { by, outcome }).or_default() += 1;
+        *self.outbox.preemptions.entry(PreemptionNews { by, outcome }).or_default() += 1;
     }
 
     /// Evicts the victims, and keeps the room that they leave for the pod.
