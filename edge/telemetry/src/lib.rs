@@ -10,7 +10,7 @@
 //! use std::time::Duration;
 //!
 //! use telemetry::logs::{self, Format};
-//! use telemetry::metrics::{Metrics, Point, Queue, Status, Verdict};
+//! use telemetry::metrics::{Entity, Metrics, Point, Queue, Status, Verdict};
 //! use telemetry::surface::{Check, Checks, Component, Options, PORT, Readers, Surface, Transport};
 //!
 //! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
@@ -31,10 +31,10 @@
 //!
 //! // Handles are made once; what follows is an atomic addition each.
 //! let profile = metrics.profile("default-scheduler");
-//! let fit = metrics.plugin("default-scheduler", "NodeResourcesFit", Point::Filter);
+//! let fit = metrics.plugin("NodeResourcesFit", Point::Filter);
 //! all_lists_read.raise();
 //! renewed.beat();
-//! metrics.queue.queued(Queue::Active, "UnscheduledPodAdd");
+//! metrics.queue.queued(Queue::Active, "UnscheduledPodAdd", Entity::Pod, 1);
 //! fit.ran(Status::Success, Duration::from_micros(3));
 //! profile.attempt(Verdict::Scheduled, Duration::from_millis(2));
 //! metrics.attempts.bound(1, Duration::from_millis(5));

@@ -171,8 +171,8 @@ fn every_view_is_there_and_keeps_the_rules_by_day_by_night_and_on_a_phone() {
 
 /// A plan has both sides.
 fn plans(tab: &Tab) {
-    show(tab, "#/cluster", "document.querySelector('.map')");
-    show(tab, "#/plan?with=drain%3Dnode-1", "document.querySelector('#plan-changes')");
+    show(tab, "#/cluster", "document.querySelector('.map') !== null");
+    show(tab, "#/plan?with=drain%3Dnode-1", "document.querySelector('#plan-changes') !== null");
     tab.eval("document.querySelector('form button[type=submit]').click()").expect("a click");
     let planned = format!("{TEXT}.includes('Nodes before and after')");
     tab.wait_for(&planned, PATIENCE).expect("it is planned");

@@ -212,7 +212,7 @@ fn what_is_kept_on_disk_is_there_after_a_restart() {
     let arguments = ["--no-examples", "--exit-when-settled", "--data-dir", &kept];
     let output = finished(up(&folder, &arguments), "");
     let answer = text(&output.stdout);
-    assert_eq!(output.status.code(), Some(2), "{answer}{}", text(&output.stderr));
+    assert_eq!(output.status.code(), Some(3), "{answer}{}", text(&output.stderr));
     assert!(answer.lines().any(|line| line.starts_with("default/writer      running    node-")), "{answer}");
 }
 
