@@ -35,7 +35,7 @@ fn all_is_well_in_negotiations_of_seeds_that_went_wrong_once() {
     // Pods have to be preempted where drivers give all that a pod or a gang wants; without that it fits only where they give nothing.
     let full = [32_000_922, 32_009_065, 33_019_563];
     // What is written about a pod is overtaken before it is heard of; the nodes that drivers refused are not those that they are asked about.
-    let unheard = [33_018_004, 33_023_820];
+    let unheard = [33_018_004, 33_023_820, 35_000_955];
     for seed in
         waits.into_iter().chain(preempts).chain(ends).chain(spares).chain(others).chain(full).chain(unheard)
     {

@@ -83,13 +83,19 @@ impl Tellings {
         selected: Option<NodeName>,
         potential: Vec<NodeName>,
     ) {
+        // What was told before may arrive late and never counts again, whatever becomes of this.
+        self.0
+            .values_mut()
+            .filter(|before| before.pod == pod)
+            .for_each(|before| before.step(Event::Overtaken));
         self.0.insert(write, Telling { pod, selected, potential, stage: TellingStage::Telling });
     }
 
     /// Whether this is what is being told about a pod last, if anything is.
     pub fn tells(&self, pod: &str, selected: Option<&NodeName>, potential: &[NodeName]) -> Option<bool> {
         let last = self.0.values().rfind(|telling| *telling.pod == *pod)?;
-        Some(last.selected.as_ref() == selected && last.potential == potential)
+        let counts = !matches!(last.stage, TellingStage::Outdated);
+        Some(counts && last.selected.as_ref() == selected && last.potential == potential)
     }
 
     /// Whether something is being told about a pod, which has something else to tell now.
@@ -170,6 +176,11 @@ mod tests {
         assert!(all.overtakes("pod") && !all.overtakes("other"));
         all.begin(WriteId(2), "pod".into(), None, Vec::new());
         assert_eq!(all.tells("pod", None, &[]), Some(true), "the last counts");
+        let mut late = Tellings::default();
+        late.begin(WriteId(3), "pod".into(), Some(a.clone()), Vec::new());
+        late.begin(WriteId(4), "pod".into(), None, Vec::new());
+        late.answered(WriteId(4));
+        assert_eq!(late.tells("pod", Some(&a), &[]), Some(false), "what is answered late does not");
         for name in ["c", "d"] {
             all.ask_back(WriteId(2), claim(name));
         }
