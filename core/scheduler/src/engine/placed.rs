@@ -10,7 +10,7 @@ use decisions::wake::{Wake, Wakes};
 use model::pod::{Pod, Resources};
 use model::timestamp::Timestamp;
 
-use super::{Engine, members_here};
+use super::Engine;
 
 impl Engine {
     /// Puts a pod on the node that it names, wherever it was. Wakes pods with rules about other pods that may hold now, and tells
@@ -48,8 +48,11 @@ impl Engine {
         let concerns = |key: &Key| match key {
             Key::Pod(uid) => facts.waiting.get(uid).is_some_and(is_pod_helped),
             Key::Gang(_) | Key::Tree(_) => {
-                let root = key.root();
-                root.is_some_and(|root| members_here(facts, bindings, &root).iter().any(is_pod_helped))
+                // Each of thousands of members that is placed asks all of its own tree, so they are not put in order.
+                let leaves = key.root().map(|root| facts.groups.leaves_of(&root)).unwrap_or_default();
+                let members = leaves.iter().filter_map(|leaf| facts.groups.waiting(leaf)).flatten();
+                let mut here = members.map(|(uid, _)| uid).filter(|uid| !bindings.has(uid));
+                here.any(|uid| facts.waiting.get(uid).is_some_and(is_pod_helped))
             }
         };
         self.queue.wake_if(wakes, concerns, now);
