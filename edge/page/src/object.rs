@@ -1,4 +1,4 @@
-//! One object with its life, read from the API server when somebody looks at it.
+//! One object with its life, read from the API server when a page asks for it.
 
 use client::{Answer, Connection, ListRequest, Selectors};
 use convert::followed::row_of;

@@ -311,7 +311,7 @@ fn stream(connection: &Connection, feed: &Feed, namespace: &str) -> BoxStream<'s
     connection.list_and_watch_any(feed.readers, resource, &selectors, &WatchOptions::default())
 }
 
-/// Follows a kind in one namespace, for as long as it is served and somebody listens.
+/// Follows a kind in one namespace, for as long as it is served and the receiver is there.
 pub(crate) fn follow_within(
     connection: &Connection,
     feed: &'static Feed,
@@ -328,7 +328,7 @@ pub(crate) fn follow_within(
 pub(crate) fn follow(connection: &Connection, feed: &'static Feed, to: Inbox, tasks: &mut JoinSet<()>) {
     let connection = connection.clone();
     tasks.spawn(async move {
-        // Whoever listens no more needs no more facts.
+        // The receiver is gone, and needs no more facts.
         while tell_until_unserved(&connection, feed, "", &to).await.is_ok() {
             if until_served(&connection, feed, &to).await.is_err() {
                 return;

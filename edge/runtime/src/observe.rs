@@ -118,7 +118,7 @@ async fn follow_readable(
     for feed in unserved {
         await_served(connection, feed, inbox_of_streams.clone(), &mut tasks);
     }
-    // Whoever listens no more needs no more facts.
+    // The receiver is gone, and needs no more facts.
     let _ = pass_on(inbox, unread, to).await;
     Ok(())
 }
